@@ -1,5 +1,6 @@
 #include "analysis/accessed.h"
 
+#include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -51,8 +52,8 @@ int accesses_of(const Body& body, BufferId owner, const ProgramTables& program) 
   return count;
 }
 
-bool meet(const Buffers& a, const Buffers& b) {
-  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
+bool meet(const Buffers& a, const Buffers& b, const ProgramTables& program) {
+  return std::ranges::any_of(a, [&](BufferId id) { return may_overlap(id, b, program); });
 }
 
 std::vector<int64_t> constants(const std::vector<Expr>& extents) {

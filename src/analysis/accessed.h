@@ -17,7 +17,8 @@ Buffers accessed_by(const ir::Body& body, const ir::ProgramTables& program);
 // How often statements of the body say that they access the owner of memory, or a view of it.
 int accesses_of(const ir::Body& body, ir::BufferId owner, const ir::ProgramTables& program);
 
-bool meet(const Buffers& a, const Buffers& b);
+// Whether one of the first and one of the second may be the same memory.
+bool meet(const Buffers& a, const Buffers& b, const ir::ProgramTables& program);
 
 // Of the boxes of maps, and of shapes on chip; 0 for what is no constant.
 std::vector<int64_t> constants(const std::vector<ir::Expr>& extents);

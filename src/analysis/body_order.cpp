@@ -43,6 +43,10 @@ bool may_overlap(BufferId a, BufferId b, const ProgramTables& program) {
   return of_x.space == Space::Global && of_y.space == Space::Global && (of_x.address || of_y.address);
 }
 
+bool may_overlap(BufferId a, const std::set<BufferId>& any, const ProgramTables& program) {
+  return std::ranges::any_of(any, [&](BufferId b) { return may_overlap(a, b, program); });
+}
+
 BodyOrder::BodyOrder(const Body& body, const ProgramTables& program, std::optional<Turns> turns)
     : program_(program), stores_(stores_of(body)), turns_(turns), bound_(bound_vars(body)) {
   add(body, std::nullopt);

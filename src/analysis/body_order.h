@@ -9,6 +9,7 @@ namespace tilewright::analysis {
 // Whether accesses of the two may be of the same memory: they have one root, or they lie in global memory and one of
 // them stands at an address, which may lead anywhere. Parameters do not lie over each other.
 bool may_overlap(ir::BufferId a, ir::BufferId b, const ir::ProgramTables& program);
+bool may_overlap(ir::BufferId a, const std::set<ir::BufferId>& any, const ir::ProgramTables& program);
 
 // The accesses of one turn of a loop's body in their order. Turns of a Map do not depend on each other. Those of a
 // vectorized loop come one after the other: there, what moves stands before or behind all turns.

@@ -145,15 +145,20 @@ class CudaText final : public CudaAsync {
   }
   // What is not read is filled with zeros.
   void cp_async(const Copy& n) {
-    const int64_t bytes = bytes_of(n.to), each = bytes / constant_int(n.to.extent.back()).value_or(1);
+    const int64_t bytes = bytes_of(n.to);
     const Expr& read = n.from.extent.back();
     const bool all = constant_int(read) == constant_int(n.to.extent.back());
-    const std::string some = all ? "" : fmt::format(", \"r\"((uint32_t)({}) * {}u)", text(read), each);
+    const DType type = program_.buffer(n.to.buffer).type;
+    const std::string in_bytes = type.is_packed() ? " / 2u" : fmt::format(" * {}u", type.storage_bits() / 8);
+    const std::string some = all ? "" : fmt::format(", \"r\"((uint32_t)({}){})", text(read), in_bytes);
+    const auto place = [&](const Region& r) {
+      const std::string at = pointer_to(r.buffer, r.min);
+      return at.front() == '&' ? at : fmt::format("&{}[0]", at);
+    };
     line(
         fmt::format("asm volatile(\"cp.async.{}.shared.global [%0], [%1], {}{};\" ::\"r\"((uint32_t)"
-                    "__cvta_generic_to_shared(&{})), \"l\"(&{}){} : \"memory\");",
-                    bytes == 16 ? "cg" : "ca", bytes, some.empty() ? "" : ", %2", element(n.to.buffer, n.to.min),
-                    element(n.from.buffer, n.from.min), some));
+                    "__cvta_generic_to_shared({})), \"l\"({}){} : \"memory\");",
+                    bytes == 16 ? "cg" : "ca", bytes, some.empty() ? "" : ", %2", place(n.to), place(n.from), some));
   }
 
   // ---- matrices
@@ -515,7 +520,7 @@ class CudaText final : public CudaAsync {
     const auto* from = cast->value.as<Load>();
     const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
     const char* function = pair_conversion(source, type, target_.has);
-    if (!function || !are_pairs(store->to, n.var)) return false;
+    if (!function || !are_pairs(store->to, n.var) || reads_others(cast->value, store->to)) return false;
     if (!locals_of(n.body).empty()) return false;  // what nobody else reads or writes lives in the loop
     if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;
     auto at = [&](const Expr& e, int64_t i) {
@@ -538,6 +543,17 @@ class CudaText final : public CudaAsync {
     auto at = [&](int64_t i) { return substitute(e.indices[0], {{step, ir::constant(program_.var(step).type, i)}}); };
     return ir::constant_int(ir::sub(at(1), at(0))) == 1 &&
            analysis::power_of_two_divisor(ir::cast(at(0), i64)) % 2 == 0;
+  }
+
+  // Whether it reads another element of the array than the one that is stored: a turn before may have stored that.
+  bool reads_others(const Expr& e, const Element& stored) const {
+    bool others = false;
+    walk(e, [&](const Expr& x) {
+      const auto* n = x.as<Load>();
+      const bool own = n && n->buffer == stored.buffer && equal(n->indices, stored.indices);
+      others = others || (n && !own && program_.root(n->buffer) == program_.root(stored.buffer));
+    });
+    return others;
   }
 
   // ---- declarations

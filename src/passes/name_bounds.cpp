@@ -1,5 +1,6 @@
 #include "passes/name_bounds.h"
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -19,7 +20,7 @@ void name_changing_bounds(TileProgram& program, Launch& launch) {
     walk(bound, [&](const Expr& e) {
       const auto* n = e.as<Load>();
       const bool anywhere = of_turns && n && program.buffer(program.root(n->buffer)).address;
-      changes = changes || anywhere || (n && changed.contains(program.root(n->buffer)));
+      changes = changes || anywhere || (n && analysis::may_overlap(n->buffer, changed, program));
     });
     if (!changes) return;
     const VarId v = program.new_var(name, bound->type);

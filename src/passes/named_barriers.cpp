@@ -14,24 +14,9 @@ namespace {
 
 constexpr int64_t kHardwareBarriers = 16;
 
-// What variables of a launch can be, as far as the numbers of barriers are made of them.
-Intervals ranges_of_vars(const Launch& launch) {
-  Intervals out;
-  for (size_t d = 0; d < launch.thread.size(); ++d) out.set(launch.thread[d], {0, launch.threads[d] - 1});
-  walk(launch.body, [&](const Stmt& s) {
-    if (const auto* n = s.as<Let>(); n && n->value->type.is_int()) out.set(n->var, out.of(n->value));
-    const auto* loop = s.as<For>();
-    if (!loop) return;
-    const Interval begin = out.of(loop->begin), extent = out.of(loop->extent);
-    const bool known = begin.low > -kUnbounded && begin.high < kUnbounded && extent.high < kUnbounded;
-    if (known) out.set(loop->var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
-  });
-  return out;
-}
-
 // Numbers that the program names, computed ones as far as their range is known.
 std::set<int64_t> taken_by(const Launch& launch) {
-  const Intervals vars = ranges_of_vars(launch);
+  const Intervals vars = ranges_in(launch);
   std::set<int64_t> out;
   walk(launch.body, [&](const Stmt& s) {
     const auto* n = s.as<Sync>();

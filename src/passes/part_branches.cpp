@@ -13,6 +13,20 @@ using namespace ir;
 
 namespace {
 
+// What lanes do together, whichever of them come to it.
+bool is_of_a_warp(const Stmt& s) {
+  const auto* vote = s.as<Vote>();
+  const auto* sync = s.as<Sync>();
+  return s.as<Shuffle>() || (vote && vote->kind < VoteKind::BlockAny) || (sync && sync->scope == SyncScope::Warp);
+}
+
+// What a thread says of its own copies.
+bool is_of_copies(const Stmt& s) {
+  const auto* commit = s.as<Commit>();
+  const auto* drain = s.as<Drain>();
+  return (commit && commit->queue == Queue::CpAsync) || (drain && drain->queue == Queue::CpAsync);
+}
+
 // Whether a body holds code of threads alone, with no jump that leaves it.
 bool is_plain(const Body& body, bool in_loop = false) {
   return std::ranges::all_of(body, [&](const Stmt& s) {
@@ -20,9 +34,8 @@ bool is_plain(const Body& body, bool in_loop = false) {
     if (const auto* n = s.as<For>()) return is_plain(n->body, true);
     if (const auto* n = s.as<While>()) return is_plain(n->body, true);
     if (s.as<Break>() || s.as<Continue>()) return in_loop;
-    const auto* store = s.as<Store>();
-    return (store && store->queue == Queue::None) || s.as<Let>() || s.as<Atomic>() || s.as<Print>() || s.as<Assert>() ||
-           s.as<Assume>();
+    return s.as<Store>() || s.as<Let>() || s.as<Atomic>() || s.as<Print>() || s.as<Assert>() || s.as<Assume>() ||
+           s.as<Call>() || is_of_copies(s) || is_of_a_warp(s);
   });
 }
 
@@ -30,6 +43,9 @@ bool is_plain(const Body& body, bool in_loop = false) {
 VarId given_by(const Stmt& s) {
   if (const auto* n = s.as<Let>()) return n->var;
   if (const auto* n = s.as<Atomic>()) return n->result;
+  if (const auto* n = s.as<Shuffle>()) return n->result;
+  if (const auto* n = s.as<Vote>()) return n->result;
+  if (const auto* n = s.as<Call>()) return n->result;
   return {};
 }
 

@@ -4,7 +4,7 @@
 // statements that all of them come to.
 //
 // Needs: statements with numbers; roles that canonicalize() has found. Leaves alone branches on whole warps, which have
-// barriers of their own, what jumps out of a branch, and what speaks of barriers itself.
+// barriers of their own, what jumps out of a branch, and what speaks of barriers of more than a warp itself.
 #pragma once
 #include "ir/program.h"
 

@@ -205,7 +205,7 @@ class Finder {
           if (p_.buffer(id).space == Space::Shared) return refuse("'{}' scales the result, and is shared", id);
         parts_.rescale.push_back(s);
       } else {
-        if (meet(written_by({s}, p_), read_by(parts_.rescale, p_))) return "what scales the result is made twice";
+        if (meet(written_by({s}, p_), read_by(parts_.rescale, p_), p_)) return "what scales the result is made twice";
         (parts_.scores.empty() ? parts_.before : parts_.own).push_back(s);
       }
     }
@@ -365,12 +365,12 @@ class Finder {
       changed = false;
       for (size_t i = own.size(); i-- > 0;) {
         const Buffers read = read_by({own[i]}, p_), written = written_by({own[i]}, p_);
-        bool is_first = meet(written, needed) || meet(read, frozen);
+        bool is_first = meet(written, needed, p_) || meet(read, frozen, p_);
         for (BufferId id : read) is_first = is_first || p_.buffer(id).space != Space::Fragment;
         for (size_t later = i + 1; later < own.size(); ++later)
-          is_first = is_first || (first[later] && (meet(written_by({own[later]}, p_), read) ||
-                                                   meet(read_by({own[later]}, p_), written) ||
-                                                   meet(written_by({own[later]}, p_), written)));
+          is_first = is_first || (first[later] && (meet(written_by({own[later]}, p_), read, p_) ||
+                                                   meet(read_by({own[later]}, p_), written, p_) ||
+                                                   meet(written_by({own[later]}, p_), written, p_)));
         if (!is_first || first[i]) continue;
         first[i] = changed = true;
         needed.insert(read.begin(), read.end());

@@ -33,7 +33,7 @@ constexpr int64_t kLive = 216;
 constexpr int64_t kLoadBound = 64;
 
 bool clash(const Body& a, const Body& b, const ProgramTables& p) {
-  return meet(written_by(a, p), accessed_by(b, p)) || meet(written_by(b, p), accessed_by(a, p));
+  return meet(written_by(a, p), accessed_by(b, p), p) || meet(written_by(b, p), accessed_by(a, p), p);
 }
 
 }  // namespace
@@ -196,7 +196,7 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
   for (auto s = before.rbegin(); s != before.rend(); ++s) {
     const auto* let = s->as<Let>();
     const bool is_needed =
-        let ? used_vars(needed).contains(let->var) : meet(written_by({*s}, p_), accessed_by(needed, p_));
+        let ? used_vars(needed).contains(let->var) : meet(written_by({*s}, p_), accessed_by(needed, p_), p_);
     Body& to = is_needed ? needed : out.rest;
     to.insert(to.begin(), *s);
     if (is_needed) out.head.insert(out.head.begin(), *s);
@@ -206,8 +206,8 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
     of.erase(p_.root(g.c.buffer));
     return of;
   };
-  if (meet(without_result(written_by(needed, p_)), accessed_by(out.rest, p_)) ||
-      meet(written_by(out.rest, p_), without_result(accessed_by(needed, p_))))
+  if (meet(without_result(written_by(needed, p_)), accessed_by(out.rest, p_), p_) ||
+      meet(written_by(out.rest, p_), without_result(accessed_by(needed, p_)), p_))
     return std::nullopt;
   for (const Stmt& s : out.head)
     if (const auto* let = s.as<Let>(); let && used_vars(out.rest).contains(let->var)) return std::nullopt;

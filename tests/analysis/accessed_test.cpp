@@ -26,11 +26,12 @@ struct Statements {
     return out;
   }
   // Whether the first statement writes all of the buffer of this name.
-  bool writes_all(const char* name) const {
+  bool writes_all(const char* name) const { return writes_whole(body()[0], id(name), program); }
+  BufferId id(const std::string& name) const {
     for (uint32_t i = 0; i < program.buffers.size(); ++i)
-      if (program.buffers[i].name == name) return writes_whole(body()[0], BufferId{i}, program);
+      if (program.buffers[i].name == name) return BufferId{i};
     ADD_FAILURE() << name;
-    return false;
+    return {};
   }
   TileProgram program;
 };
@@ -48,10 +49,14 @@ TEST(Accessed, ByWhatStatementsDo) {
   EXPECT_EQ(accesses("sync block\n"), " |  | ") << "order alone";
 }
 
-TEST(Accessed, MeetWhereBothHaveOne) {
-  EXPECT_TRUE(meet({BufferId{1}, BufferId{2}}, {BufferId{2}, BufferId{3}}));
-  EXPECT_FALSE(meet({BufferId{1}}, {BufferId{2}}));
-  EXPECT_FALSE(meet({}, {BufferId{2}}));
+TEST(Accessed, MeetWhereBothMayHaveOne) {
+  const Statements s("global W: float32[64] address=address(A[0, 0])\nfill to=W value=0.0\n");
+  const BufferId a = s.id("A"), of_s = s.id("S"), t = s.id("T"), w = s.id("W");
+  EXPECT_TRUE(meet({a, t}, {t, of_s}, s.program));
+  EXPECT_FALSE(meet({a}, {of_s}, s.program)) << "parameters do not lie over each other";
+  EXPECT_TRUE(meet({w}, {of_s}, s.program)) << "an address may lead anywhere in global memory";
+  EXPECT_FALSE(meet({w}, {t}, s.program)) << "and nowhere else";
+  EXPECT_FALSE(meet({}, {t}, s.program));
 }
 
 TEST(Accessed, WhatIsWrittenWhole) {

@@ -73,5 +73,46 @@ TEST(DeviceCompiler, CopiesThatReadNothingSaySo) {
   EXPECT_EQ(count(text, "\"r\"((uint32_t)(0"), 1) << text;
 }
 
+// Two elements of 4 bits are a byte: of addresses, and of what is to be read.
+TEST(DeviceCompiler, CopiesOfHalvesOfBytesCountBytes) {
+  const std::string text = kernel_text(
+      "program p {\n  symbol N: int32\n  param A: int4[N, 128]\n  param B: int4[N, 128]\n"
+      "  launch l(bx: (N + 15) // 16) threads(tx: 64) {\n    shared s: int4[16, 128]\n"
+      "    copy from=A[bx * 16 : 16, 0 : 128] to=s completion=(queue=cp_async)\n"
+      "    commit cp_async\n    drain cp_async\n    sync block\n    copy from=s to=B[bx * 16 : 16, 0 : 128]\n  }\n}\n");
+  const size_t begin = text.find("cp.async.ca.shared.global [%0], [%1], 8, %2;");
+  ASSERT_NE(begin, std::string::npos) << text;
+  const std::string copy = text.substr(begin, text.find('\n', begin) - begin);
+  EXPECT_EQ(count(copy, " >> 1])"), 2) << "both places: " << copy;
+  EXPECT_EQ(count(copy, "? 16 : 0) / 2u)"), 1) << copy;
+}
+
+// Two neighbours are converted at once where no turn reads what the one before has stored.
+TEST(DeviceCompiler, PairsThatAreConvertedDoNotReadEachOther) {
+  const auto text = [](const std::string& value) {
+    return kernel_text(
+        "program p {\n  param A: float32[64, 8]\n  param B: float16[64, 10]\n"
+        "  launch l(bx: 1) threads(tx: 64) {\n    local m: float16[10]\n"
+        "    for i in 0..10 unroll {\n      m[i] = float16(i)\n    }\n"
+        "    for i in 0..8 unroll {\n      m[i + 2] = float16(" +
+        value +
+        " + A[tx, i])\n    }\n"
+        "    for i in 0..10 unroll {\n      B[tx, i] = m[i]\n    }\n  }\n}\n");
+  };
+  EXPECT_EQ(count(text("float32(m[i + 2])"), "__float22half2_rn(&m["), 4) << text("float32(m[i + 2])");
+  EXPECT_EQ(count(text("float32(m[i + 1])"), "__float22half2_rn(&m["), 0) << text("float32(m[i + 1])");
+}
+
+// Threads meet between the statements of a branch that some of them take, a function of the program's among them.
+TEST(DeviceCompiler, CallsInBranchesStandBetweenBarriers) {
+  const std::string text = kernel_text(
+      "program p {\n  param A: int32[64]\n  param B: int32[64]\n  launch l(bx: 1) threads(tx: 64) {\n"
+      "    shared s: int32[64]\n    shared t: int32[64]\n    s[tx] = A[tx]\n    if tx < 48 {\n"
+      "      x: int32 = call function=\"twice\" source=\"__device__ int twice(int x) { return 2 * x; }\" "
+      "args=[s[47 - tx]]\n      t[tx] = x\n      s[tx] = t[(tx + 1) % 48] + x\n    }\n"
+      "    B[tx] = s[63 - tx]\n  }\n}\n");
+  EXPECT_EQ(count(text, "__syncthreads();\n  if (taken) {"), 2) << text;
+}
+
 }  // namespace
 }  // namespace tilewright

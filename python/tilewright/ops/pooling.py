@@ -62,7 +62,7 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
         most = [min(e, -(-e // r) + 1) for e, r in zip(extents, results)] if sizes else window
         # So many elements of a window for each lane, four lanes and more where there are as many for four: on an H200 windows
         # of 585 elements of a line take 63 us by 16 lanes and 90 by 32, of 8 x 8 x 8 24 by 2 x 2 and 75 by 4 x 8.
-        lanes = up_to_power_of_two(max(product(most) // (32 if n == 1 else 128), 1))
+        lanes = up_to_power_of_two(max(product(most) // (64 if n == 1 else 256), 1))
         lanes = min(max(lanes, min(4, up_to_power_of_two(product(most)) // 4)), 32)
         family = pooling.windows
         if on_gpu(x) and lanes > 1 and (sizes or product(most) > 64):

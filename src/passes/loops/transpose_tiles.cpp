@@ -1,5 +1,6 @@
 #include "passes/loops/transpose_tiles.h"
 
+#include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -137,7 +138,7 @@ class Transposing {
     if (!outer || !inner || !value) return std::nullopt;
     const Buffer &a = program_.buffer(value->buffer), &b = program_.buffer(store->to.buffer);
     if (a.type != b.type || a.type.is_packed() || (parts && a.type.storage_bits() > 32)) return std::nullopt;
-    if (program_.root(value->buffer) == program_.root(store->to.buffer)) return std::nullopt;
+    if (analysis::may_overlap(value->buffer, store->to.buffer, program_)) return std::nullopt;
     std::optional<std::vector<Expr>> read = value->indices, written = store->to.indices;
     if (parts) read = at_first(*read, parts->var), written = at_first(*written, parts->var);
     if (!read || !written) return std::nullopt;

@@ -1,5 +1,6 @@
 #include "passes/lower/hazards.h"
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -57,7 +58,7 @@ void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) 
 }
 
 bool Hazards::clash(const Access& a, const Access& b) const {
-  if (!(a.write || b.write) || program_.root(a.buffer) != program_.root(b.buffer)) return false;
+  if (!(a.write || b.write) || !analysis::may_overlap(a.buffer, b.buffer, program_)) return false;
   if (ir::commute(a.update, b.update) && program_.buffer(a.buffer).type == program_.buffer(b.buffer).type) return false;
   if (a.one && b.one && equal(a.one, b.one)) return false;
   return !(a.buffer == b.buffer && a.own && a.own == b.own);

@@ -1,5 +1,6 @@
 #include "passes/lower/lowering.h"
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 
 namespace tilewright::passes {
@@ -23,7 +24,7 @@ BufferId Lowering::temporary(const std::string& name, DType type, std::vector<in
 void forget_written(const Body& body, Lowering& l) {
   if (!l.intervals.knows_reads()) return;
   const std::set<BufferId> written = changed_roots(body, l.program);
-  l.intervals.drop_reads([&](BufferId id) { return written.contains(l.program.root(id)); });
+  l.intervals.drop_reads([&](BufferId id) { return analysis::may_overlap(id, written, l.program); });
 }
 
 void assume_turn(const For& loop, Lowering& l) {

@@ -66,9 +66,9 @@ class LateWaits {
     size_t count = 0;
     for (size_t i = 0; i < open.size(); ++i) {
       const Group& g = open[i];
-      const bool waits = may_run_on(s)
-                             ? feeds(g, *s.as<Gemm>())
-                             : accessed.contains(g.result) || meet(accessed, g.frozen) || meet(written, g.operands);
+      const bool waits =
+          may_run_on(s) ? feeds(g, *s.as<Gemm>())
+                        : accessed.contains(g.result) || meet(accessed, g.frozen, p_) || meet(written, g.operands, p_);
       if (waits) count = i + 1;
     }
     return count;
@@ -100,7 +100,7 @@ class LateWaits {
     for (const Stmt& s : in) {
       if (const Buffers* tiles = given_back(s)) {
         const auto reader =
-            std::find_if(open.rbegin(), open.rend(), [&](const Group& g) { return meet(g.operands, *tiles); });
+            std::find_if(open.rbegin(), open.rend(), [&](const Group& g) { return meet(g.operands, *tiles, p_); });
         Body& to = reader == open.rend() ? out : reader->releases;
         to.push_back(s);
         continue;

@@ -1,5 +1,6 @@
 #include "passes/threads/alike_stores.h"
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -39,17 +40,25 @@ class AlikeStores {
       return false;
     const BufferId root = p_.root(store->to.buffer);
     const Space space = p_.buffer(root).space;
-    if ((space != Space::Global && space != Space::Shared) || touches_.at(root) != 1) return false;
+    if ((space != Space::Global && space != Space::Shared) || touches_of(root) != 1) return false;
     bool stays = true;  // what it reads is the same for every lane, whenever it comes to it
     const auto reads = [&](const Expr& x) {
       const auto* load = x.as<Load>();
       stays = stays && !x.as<Intrinsic>() &&
               (!load || p_.buffer(p_.root(load->buffer)).space == Space::Local ||
-               !written_.contains(p_.root(load->buffer)));
+               !analysis::may_overlap(load->buffer, written_, p_));
     };
     walk(store->value, reads);
     for (const Expr& index : store->to.indices) walk(index, reads);
     return stays;
+  }
+
+  // Of what may lie at the same place.
+  int touches_of(BufferId id) const {
+    int count = 0;
+    for (const auto& [root, touches] : touches_)
+      if (analysis::may_overlap(root, id, p_)) count += touches;
+    return count;
   }
 
   const ProgramTables& p_;

@@ -1,5 +1,6 @@
 #include "passes/threads/place_sync.h"
 
+#include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "analysis/thread_index.h"
 #include "ir/effects.h"
@@ -203,7 +204,7 @@ class SyncPlacer {
     for (const Expr& e : t.min) {
       t.agreed.push_back(u_.is_uniform(e, s));
       walk(e, [&](const Expr& x) {
-        if (const auto* n = x.as<Load>()) t.lasting = t.lasting && !written_.contains(p_.root(n->buffer));
+        if (const auto* n = x.as<Load>()) t.lasting = t.lasting && !analysis::may_overlap(n->buffer, written_, p_);
       });
     }
   }
@@ -307,7 +308,7 @@ class SyncPlacer {
       const bool together = (a.role && a.role == b.role) || (a.by == b.by && are_of_warp(a.by));
       return together || !(a.answered || b.of_thread) ? Meeting::None : Meeting::Team;
     }
-    if (a.root != b.root) return Meeting::None;
+    if (a.begins || !analysis::may_overlap(a.root, b.root, p_)) return Meeting::None;
     if (a.role && a.role == b.role) return Meeting::None;  // ordered within the role, by its own barrier
     if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
         equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))
@@ -388,7 +389,8 @@ class SyncPlacer {
   // Whether asynchronous copies could come before it: behind a write they read or write, behind a read they write. A
   // barrier and an arrival order a read, but it may still wait in a queue that asynchronous writes do not go through.
   bool wants_fence(const Touch& t) const {
-    return t.proxy == Proxy::Generic && !t.fenced && (t.access == Access::Read ? landing_ : async_).contains(t.root) &&
+    return t.proxy == Proxy::Generic && !t.fenced &&
+           analysis::may_overlap(t.root, t.access == Access::Read ? landing_ : async_, p_) &&
            (t.access != Access::Read || p_.buffer(t.root).space == Space::Shared);
   }
   // Before others are told. A load from shared memory is no more than begun when its warp comes to an arrival, which

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -111,13 +112,13 @@ class EarlyLoads {
   Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const Late& late, LocationId at,
                    Body& early) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
-    if (from.space != Space::Global || from.address || written_.contains(p_.root(load.buffer))) return {};
+    if (from.space != Space::Global || from.address || analysis::may_overlap(load.buffer, written_, p_)) return {};
     bool stays = true;  // where it is
     for (const Expr& index : load.indices)
       walk(index, [&](const Expr& e) {
         const auto* n = e.as<Load>();
         const BufferId root = n ? p_.root(n->buffer) : BufferId{};
-        stays = stays && (!n || (!changed_.contains(root) && !p_.buffer(root).address));
+        stays = stays && (!n || (!analysis::may_overlap(root, changed_, p_) && !p_.buffer(root).address));
       });
     if (!stays) return {};
     const Expr value = rewrite(all, [&](const Expr& e) { return std::optional(without_rest(e, map)); });
@@ -144,7 +145,7 @@ class EarlyLoads {
     bool known = true;  // where to load from
     walk(value, [&](const Expr& e) {
       const auto* n = e.as<Load>();
-      known = known && !(n && late.buffers.contains(p_.root(n->buffer)));
+      known = known && !(n && analysis::may_overlap(n->buffer, late.buffers, p_));
     });
     if (!known) return {};
     tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;

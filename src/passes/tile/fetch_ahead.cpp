@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -106,7 +107,8 @@ class FetchAhead {
       if (!n) return;
       const BufferId root = p_.root(n->buffer);
       const Buffer& from = p_.buffer(root);  // what an address leads to, anybody may write
-      some = true, all = all && from.space == Space::Global && !from.address && !written_.contains(root);
+      some = true,
+      all = all && from.space == Space::Global && !from.address && !analysis::may_overlap(root, written_, p_);
     });
     return some && all;
   }

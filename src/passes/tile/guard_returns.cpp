@@ -1,5 +1,6 @@
 #include "passes/tile/guard_returns.h"
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -37,7 +38,8 @@ class Guards {
     bool fits = true;
     walk(value, [&](const Expr& e) {
       const auto* n = e.as<Load>();
-      fits = fits && !(n && (p_.buffer(n->buffer).space != Space::Global || written_.contains(p_.root(n->buffer))));
+      fits = fits &&
+             !(n && (p_.buffer(n->buffer).space != Space::Global || analysis::may_overlap(n->buffer, written_, p_)));
     });
     for (VarId v : used_vars(value)) fits = fits && !of_threads_.contains(v);
     return fits;

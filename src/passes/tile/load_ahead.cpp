@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -85,7 +86,7 @@ class LoadsAhead {
   }
   bool is_constant_memory(BufferId id) const {
     const Buffer& root = p_.buffer(p_.root(id));  // what an address leads to, anybody may write
-    return root.space == Space::Global && !root.address && !written_.contains(p_.root(id));
+    return root.space == Space::Global && !root.address && !analysis::may_overlap(id, written_, p_);
   }
   // Whether the value is made of what memory holds all the time, and of some of it at all.
   bool loads(const Expr& value) const {

@@ -1,5 +1,6 @@
 #include "passes/tile/merge_lanes.h"
 
+#include "analysis/body_order.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
@@ -15,7 +16,10 @@ class Lanes {
  public:
   Lanes(const ProgramTables& p, const Body& in, VarId lane, VarId group) : p_(p), lane_(lane), group_(group) {
     body(in);
-    for (const auto& [root, dims] : dims_) apart_ = apart_ && (!written_.contains(root) || !dims.empty());
+    for (const auto& [root, dims] : dims_) {
+      apart_ = apart_ && (!written_.contains(root) || !dims.empty());
+      for (BufferId other : written_) apart_ = apart_ && (other == root || !analysis::may_overlap(other, root, p_));
+    }
   }
   bool are_points() const { return apart_ && of_fragment_; }
 

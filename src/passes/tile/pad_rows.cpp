@@ -1,6 +1,7 @@
 #include "passes/tile/pad_rows.h"
 
 #include "analysis/accessed.h"
+#include "analysis/body_order.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/number_statements.h"
@@ -175,7 +176,7 @@ class Padder {
     }
     return next == out.place.size() ? std::optional(std::move(out)) : std::nullopt;
   }
-  bool is_written(BufferId id) const { return written_.contains(p_.root(id)); }
+  bool is_written(BufferId id) const { return analysis::may_overlap(id, written_, p_); }
   Expr of_own_row(const Expr& row, const Expr& value) const {
     return select(binary(BinaryOp::Lt, row, constant(row->type, rows_)), value, constant(value->type, int64_t{0}));
   }
