@@ -7,6 +7,7 @@ import random
 import numpy as np
 from draw_expr import Drawn, Exprs, Scope, constant, int32, var
 from draw_maps import Maps
+from draw_names import Names
 from draw_products import Products
 from draw_roles import draw_roles
 from draw_threads import Hazards
@@ -18,7 +19,7 @@ FLOATS = ["float32"] * 4 + ["float16", "bfloat16", "float16", "bfloat16", "float
 RARE = ["bool", "int4", "uint4", "float4_e2m1fn", *GIVEN_AS_BYTES]
 
 
-class Generator(Maps, Hazards, Products, Exprs):
+class Generator(Maps, Hazards, Products, Names, Exprs):
     """One program of one seed."""
 
     def __init__(self, seed, size=1.0):
@@ -332,7 +333,7 @@ class Generator(Maps, Hazards, Products, Exprs):
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
              ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 2), ("async_copy", 2), ("reducer", 1),
-             ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
+             ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1), ("edges", 3), ("alias", 2), ("named_slice", 2), ("epilogue", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):
         names, weights = zip(*self.KINDS)
@@ -694,6 +695,8 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.ready &= before
         if inner:
             body.append(self._for(k, begin, extent, inner, ("pipelined", "pipelined", "pipelined", "serial", "unroll")))
+            if self.chance(0.25):
+                self.epilogue(scope, body)
 
     def _staged(self, scope, body, k):
         r = self.r

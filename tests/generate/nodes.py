@@ -49,6 +49,7 @@ class Region:
     buffer: Buffer
     begin: list  # expressions; None: the whole buffer
     extent: tuple
+    named: str = ""  # the name of the slice that it is, bound by a statement before
 
 
 @dataclass(eq=False)
@@ -56,6 +57,11 @@ class Stmt:
     kind: str
     fields: dict = field(default_factory=dict)
     bodies: list = field(default_factory=list)  # lists of statements
+
+    def drawn(self, *kinds):
+        """Says what the census counts it as."""
+        self.fields["kinds"] = (*self.fields.get("kinds", ()), *kinds)
+        return self
 
     def __getattr__(self, name):
         try:
@@ -242,6 +248,9 @@ def body_lines(body, depth, lines):
     for s in body:
         if s.kind == "roles":
             body_lines(s.written(), depth, lines)
+            continue
+        if s.kind == "slice":  # its indices are read here, and named
+            lines += [f"{pad}{name}: int32 = {expr_text(e)}" for name, e in zip(s.names, s.indices)]
             continue
         head = pad + _header(s)
         if not s.bodies:
