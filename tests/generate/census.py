@@ -59,7 +59,7 @@ KINDS = (
     "alias of what changes", "variable carried through a loop", "slice with a name", "element with a name", "operand written by points",
     "operand in parts", "copy to a slot of several", "copy of a part to a slot of several", "operand of the next turn", "values before keys",
     "clear by a condition", "clear in a branch", "product in a loop of one turn", "product in a loop of no turns",
-    "product in a loop of less than none", "rescaled between products", "in place", "stored and read again",
+    "product in a loop of less than none", "rescaled between products", "attention", "tiles in turn", "in place", "stored and read again",
     "atomic of one thread in a product's loop", "atomic of one thread behind a loop", "value of an atomic used", "threads behind a loop",
     "tile larger than its tensor", "dimension of one element", "tile partly outside before", "tile partly outside behind", "tile wholly outside",
 )  # fmt: skip
@@ -78,7 +78,7 @@ NOT_DRAWN = {
     "print": "tests/engines", "fence": "means nothing here", "set_registers": "means nothing here", "call": "tests/engines",
     "address()": "tests/python", "buffer address": "tests/python", "buffer offset": "comes from passes", "buffer alignment": "comes from passes",
     "buffer cta": "tests/simulator", "sync cluster": "tests/simulator", "sync grid": "tests/engines", "sync warp": "tests/simulator",
-    "sync named": "tests/engines", "launch plan": "tests/plan", "pipelined order": "the mutator", "pipelined stage": "the mutator",
+    "sync named": "tests/engines", "pipelined order": "the mutator", "pipelined stage": "the mutator",
     "option fast_math": "other results on a GPU", "option strict": "tests/python", "gemm metadata": "tests/engines",
     "gemm completion": "tests/codegen", "vote match_any": "tests/engines", "vote match_all": "tests/python", "vote active": "tests/engines",
     "cast stochastic": "tests/unit", "rcp_approx()": "tests/simulator", "ieee_frcp()": "tests/python", "ieee_frsqrt()": "tests/python",

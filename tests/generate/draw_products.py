@@ -1,6 +1,6 @@
 """Draws launches around products: loops that bring operands, multiply, and do something beside it that a turn changes for the next."""
 from draw_expr import Drawn, Scope, constant, int32, var
-from nodes import Buffer, Region, Stmt
+from nodes import Buffer, Region, Stmt, names_read
 from scalars import BOOL, FLOAT32, INT32, TYPES, encode
 
 
@@ -17,6 +17,8 @@ class Products:
 
     def products(self, scope, body):
         r = self.r
+        if self.chance(0.2):
+            return self.attention(scope, body)
         t = TYPES[r.choice(("float16", "float16", "float16", "bfloat16", "int8", "float8_e4m3fn"))]
         m = r.choice((64, 64, 64, 128, 16, 32)) * (self.launch.threads // 128 if self.chance(0.5) else 1)
         n, k = r.choice((16, 16, 32, 64, 24)), r.choice((16, 32, 64))
@@ -28,13 +30,19 @@ class Products:
         self.sum_type = INT32 if t.is_int else FLOAT32
         turns = r.choice((1, 2, 3, 4))
         rows, columns, shift = m * max(1, list(self.grid.values())[0]), k * turns + r.choice((0, 0, k)), 0
+        outer, again = self.name("k"), r.choice((1, 2, 3)) if self.chance(0.3) else 0
+        first = var(list(self.grid)[0])
+        moves = again > 1 and self.chance(0.5)
+        if moves:  # another tile in each turn of the loop around
+            first = _binary("+", first, _binary("*", var(outer), int32(list(self.grid.values())[0])))
+            rows *= again
         if self.chance(0.1):  # tensors that the tiles reach beyond
             rows, columns, shift = r.choice((rows, 1, m - 1)), r.choice((1, k - 1, k + 3)), r.choice((0, -1, -k, -(k // 2), 3))
         ta, tb = self.chance(0.15), self.chance(0.3)
         self.sum_type = INT32 if t.is_int else FLOAT32
         a_of = self._brought((columns, rows) if ta else (rows, columns), t)
         b_of = self._brought((n, columns) if tb else (columns, n), t)
-        x, bx = self.name("k"), var(list(self.grid)[0])
+        x = self.name("k")
         begin = constant(INT32, r.choice((0, 0, 0, 0, 1, -1)))
         a, a_at = self._slots((k, m) if ta else (m, k), t, "shared")
         b, b_at = self._slots((n, k) if tb else (k, n), t, r.choice(("shared",) * 6 + ("fragment",)))
@@ -47,7 +55,7 @@ class Products:
         near.add(Drawn(x, INT32, begin[2], begin[2] + 7, True))
 
         def place_of_a(turn):
-            place = [self.affine(bx, m, 0), self._turn(turn, k, shift)]
+            place = [self.affine(first, m, 0), self._turn(turn, k, shift)]
             return place[::-1] if ta else place
 
         def place_of_b(turn):
@@ -96,24 +104,29 @@ class Products:
         loop = self._for(x, begin, extent, work, ("pipelined", "pipelined", "pipelined", "pipelined", "serial", "unroll"))
         many = extent[2] if extent[0] == "const" else n0 if extent == var("n0") else n0 - fewer if extent[0] == "bin" else 2
         loop.drawn(*(["product in a loop of no turns"] if many == 0 else ["product in a loop of less than none"] if many < 0 else ["product in a loop of one turn"] if many == 1 else []))
-        body += self.around
+        prologue = [s for s in self.around if moves and outer in names_read(s)]  # of a turn of the loop around
+        body += [s for s in self.around if s not in prologue]
         for b_ in self.kept.get("ready", ()):
             self.wrote(b_)
-        if self.chance(0.3):
-            outer, inner = self.name("k"), [fill]
+        if again:
+            inner = [fill, *prologue]
             if self.chance(0.3):
                 inner.append(Stmt("if", {"condition": ("cmp", ">", var(outer), r.choice((var("n0"), int32(1))))}, [[Stmt(r.choice(("break", "continue")))]]))
             inner.append(loop)
-            if self.chance(0.6):
+            if moves or self.chance(0.6):
                 inner += self._beside_store(scope, outer, None)
             if self.chance(0.3):
+                inner += self.counted(_binary("+", var(outer), int32(1)), 6, "atomic of one thread behind a loop")
+            if not moves and self.chance(0.3):
                 inner.reverse()
                 body.append(fill)
-            body.append(self._for(outer, int32(0), int32(r.choice((1, 2, 3))), inner, ("serial", "serial", "pipelined", "unroll")))
+            around = self._for(outer, int32(0), int32(again), inner, ("serial", "serial", "pipelined", "unroll"))
+            body.append(around.drawn("tiles in turn") if moves else around)
         else:
             body += [fill, loop]
         self.wrote(c)
         body += last
+        self._planned(x, [a, b])
         if self.chance(0.35):
             self.epilogue(scope, body)
         for tile in (a, b):
@@ -122,6 +135,79 @@ class Products:
 
     BESIDE = [("let", 2), ("rows", 3), ("index", 3), ("variable", 2), ("carried", 2), ("result", 3), ("store", 2), ("second", 2), ("operand", 1), ("jump", 2),
               ("rescaled", 2), ("again", 2), ("atomic", 2), ("alias", 2), ("slice", 2)]  # fmt: skip
+
+    PLANS = ("overlap no", "overlap yes", "epilogue whole", "epilogue chunks", "epilogue as_written", "epilogue straight", "not a loader",
+             "work persistent blocks=1", "work persistent blocks=2", "role compute all_tiles", "role compute tiles_in_turn",
+             "role compute tiles_in_turn", "role compute iterations_in_turn")  # fmt: skip
+
+    def _planned(self, x, tiles):
+        """Lines that a GPU's plan is to have: obeyed or refused, and of no meaning."""
+        if " plan(" in self.launch.extra or not self.chance(0.2):
+            return
+        lines = [*self.PLANS, f"order alternating of {x}", f"ring {self.r.choice(tiles).name} slots={self.r.choice((1, 2, 3, 5))}"]
+        self.launch.extra += f' plan("{self.r.choice(lines)}")'
+
+    def attention(self, scope, body):
+        """Products of two in a turn: the first is made the second's operand, whose sum is scaled by what the greatest of rows were."""
+        r, t, self.sum_type = self.r, TYPES[self.r.choice(("float16", "float16", "bfloat16"))], FLOAT32
+        m, n, d = r.choice((64, 64, 64, 128, 16, 32)), r.choice((16, 32, 64)), r.choice((16, 32, 64))
+        n0, turns, x = self.p.scalars[0][2], r.choice((1, 2, 3, 4)), self.name("k")
+        extent = r.choice((int32(turns),) * 4 + (var("n0"), _binary("-", var("n0"), int32(1))))
+        first = var(list(self.grid)[0])
+        q_of = self._brought((m * list(self.grid.values())[0] - r.choice((0, 0, 3)), d), t)
+        rows = n * turns - r.choice((0, 0, 0, 1, n // 2))
+        k_of, v_of = self._brought((rows, d), t), self._brought((rows, d), t)
+        q = self.tile((m, d), t, r.choice(("shared", "shared", "shared", "fragment")))
+        (k, k_at), (v, v_at) = self._slots((n, d), t, "shared"), self._slots((n, d), t, "shared")
+        s, o = self.tile((m, n), FLOAT32, "fragment"), self.tile((m, d), FLOAT32, "fragment")
+        p, total, row = self.tile((m, n), t, r.choice(("fragment", "fragment", "shared"))), self.tile((m,), FLOAT32, "fragment"), self.tile((m,), FLOAT32, "fragment")
+        self.around, self.kept = [self.copy(Region(q_of, [self.affine(first, m, 0), int32(0)], q.shape), _whole(q))], {"c": o, "m": m, "n": d, "ready": []}
+        self.around += [Stmt("fill", {"to": _whole(b), "value": constant(FLOAT32, 0)}) for b in (o, total)]
+        near = scope.inside(loop=True)
+        near.add(Drawn(x, INT32, 0, 7, True))
+        clear = self.chance(0.5)
+
+        def product(left, right, to, transposed, cleared):
+            return Stmt("gemm", {"a": left, "b": right, "c": _whole(to), "transpose_a": False, "transpose_b": transposed, "policy": r.choice((None, "full_row")),
+                                 "clear": constant(BOOL, True) if cleared else None})  # fmt: skip
+
+        i, j = self.name("i"), self.name("i")
+        at = [var(i), var(j)]
+        load = ("load", FLOAT32, s, at)
+        kept = r.choice((("cmp", "<=", _binary("+", _binary("*", var(x), int32(n)), at[1]), _binary("+", _binary("*", first, int32(m)), at[0])),
+                         ("cmp", "<", _binary("+", _binary("*", var(x), int32(n)), at[1]), _binary("*", var("n0"), int32(r.choice((5, 16)))))))  # fmt: skip
+        mask = [Stmt("map", {"vars": [i, j], "extents": [int32(m), int32(n)]}, [[Stmt("store", {"buffer": s, "indices": at, "value": ("select", FLOAT32, kept, load, constant(FLOAT32, -9))})]])]
+        i, j = self.name("i"), self.name("i")
+        number = ("cast", t, self.small(("cast", INT32, ("load", FLOAT32, s, [var(i), var(j)]))))
+        soft = [Stmt("map", {"vars": [i, j], "extents": [int32(m), int32(n)]}, [[Stmt("store", {"buffer": p, "indices": [var(i), var(j)], "value": number})]])]
+        scale = self._rescale(s, o)
+        i, names = self.name("i"), scale[-1].bodies[0][0].value[4]
+        sums = [Stmt("reduce", {"op": "sum", "source": _whole(p), "to": _whole(row), "dim": 1, "clear": True, "nan_propagate": False}),
+                Stmt("map", {"vars": [i], "extents": [int32(m)]}, [[Stmt("store", {"buffer": total, "indices": [var(i)], "value": _binary("+", _binary("*", (
+                    "load", FLOAT32, total, [var(i)]), ("load", FLOAT32, names[2], [var(i)]), FLOAT32), ("load", FLOAT32, row, [var(i)]), FLOAT32)})]])]  # fmt: skip
+        bring_k, bring_v = self._bring(k_of, [self._turn(var(x), n, 0), int32(0)], k_at(var(x))), self._bring(v_of, [self._turn(var(x), n, 0), int32(0)], v_at(var(x)))
+        middle = (mask if self.chance(0.6) else []) + scale[:-1] + r.choice((soft + scale[-1:], scale[-1:] + soft)) + (sums if self.chance(0.7) else [])
+        work = [product(_whole(q), k_at(var(x)), s, True, clear)] + middle
+        where = r.choice((0, 0, 1, len(work)))
+        work[where:where] = bring_v
+        if not clear:
+            work.insert(0, Stmt("fill", {"to": _whole(s), "value": constant(FLOAT32, 0)}))
+        at = r.choice((0, 0, len(bring_v))) if where == 0 and clear else 0
+        work[at:at] = bring_k
+        work.append(product(_whole(p), v_at(var(x)), o, False, False).drawn("attention"))
+        for _ in range(r.choice((0, 0, 1, 1, 2))):
+            more = r.choice(("let", "index", "variable", "atomic", "alias", "slice", "rows", "again"))
+            work += getattr(self, "_beside_" + more)(near, x, None) or []
+        body += self.around
+        for b in self.kept["ready"]:
+            self.wrote(b)
+        body.append(self._for(x, int32(0), extent, work, ("pipelined", "pipelined", "pipelined", "serial", "unroll")))
+        for b in (o, total, p, s):
+            self.wrote(b)
+        self._planned(x, [k, v, q, p])
+        self.tiles = [b for b in self.tiles if b not in (q, k, v)]
+        if self.chance(0.3):
+            self.epilogue(scope, body)
 
     def _shuffled(self, found):
         return found[::-1] if self.chance(0.25) else found

@@ -291,6 +291,22 @@ def walk(body):
             yield from walk(inner)
 
 
+_EXPRESSIONS = ("value", "condition", "begin", "extent", "clear", "compare", "lane")
+
+
+def expressions_of(s):
+    """The expressions of a statement itself, but those that a slice with a name has read before."""
+    for key in _EXPRESSIONS:
+        if isinstance(s.fields.get(key), tuple):
+            yield s.fields[key]
+    for key in ("indices", "extents"):
+        yield from s.fields.get(key) or ()
+    for key in ("source", "to", "a", "b", "c"):
+        r = s.fields.get(key)
+        if isinstance(r, Region) and r.begin is not None and not r.named:
+            yield from r.begin
+
+
 def children(e):
     """The expressions right below one, with where each stands: an index, or (index, position) in a list."""
     for i, x in enumerate(e):
@@ -313,6 +329,15 @@ def buffers_of(e, found):
         found.add(e[2])
     for _, x in children(e):
         buffers_of(x, found)
+    return found
+
+
+def names_read(s):
+    """The names of variables that a statement and what is in it read."""
+    found = set()
+    for one, _ in walk([s]):
+        for e in expressions_of(one):
+            variables_of(e, found)
     return found
 
 

@@ -1,11 +1,7 @@
 """Which names a program has as Python: one for several bindings where none is needed any more, and plain names for variables.
 
 A binding may take the name of another if nothing reads the other afterwards, neither below nor in the next turn of a loop."""
-from nodes import Region, children
-
-_EXPRESSIONS = ("value", "condition", "begin", "extent", "clear", "compare", "lane")
-_LISTS = ("indices", "extents")
-_REGIONS = ("source", "to", "a", "b", "c")
+from nodes import children, expressions_of
 
 
 class _Binding:
@@ -72,14 +68,7 @@ class PythonNames:
             self.used.add("python: name bound again in a branch")
 
     def _reads(self, s):
-        found = [s.fields[k] for k in _EXPRESSIONS if isinstance(s.fields.get(k), tuple)]
-        for k in _LISTS:
-            found += s.fields.get(k) or ()
-        for k in _REGIONS:
-            r = s.fields.get(k)
-            if isinstance(r, Region) and r.begin is not None and not r.named:
-                found += r.begin
-        for e in found:
+        for e in expressions_of(s):
             self._read(e)
 
     def _read(self, e):

@@ -4,12 +4,13 @@ What Python says otherwise than the text form is left alone: None then. An index
 loops are counts from the end there, and roles, reducers, shuffles and votes are the text form's own here. Names are bound again
 (python_names.py), and indices are written from the end, where that is the same program."""
 import linecache
+import math
 import pathlib
 import random
 import sys
 
 import numpy as np
-from nodes import walk
+from nodes import children, expressions_of, names_read, walk
 from python_names import PythonNames
 from scalars import INT32, binary
 
@@ -98,71 +99,45 @@ def expression(e):
 
 def _index(e, n=None):
     """An index of a dimension of n elements. Python may not take it for one from the end where it is beyond the tensor."""
-    if _upper(e) is not None and _upper(e) < 0:
+    if _loose(e)[1] < 0:
         raise Unsaid
     if isinstance(n, int) and _random.random() < 0.3:
         if e[0] == "const" and 0 <= e[2] < n:
             _used.add("python: negative index")
             return f"({e[2] - n})"
-        if e[0] == "bin" and e[2] == "-" and e[3] == ("const", INT32, n - 1) and e[4][0] == "var" and _ranges.get(e[4][2], (None,))[0] == 0:
+        if e[0] == "bin" and e[2] == "-" and e[3] == ("const", INT32, n - 1) and e[4][0] == "var" and _loose(e[4])[0] >= 0:
             _used.add("python: negative index")
             return f"(-1 - {expression(e[4])})"
     return expression(e)
 
 
-def _upper(e):
-    """What an index never exceeds, whatever the extents of grids and loops are; None where nothing is known."""
-    if (number := _number(e)) is not None:
-        return number
+def _loose(e):
+    """(least, greatest) of an index, whatever the extents of grids and loops are."""
+    unknown = (-math.inf, math.inf)
+    if (number := _number(e)) is not None or e[0] == "const":
+        return (e[2] if number is None else number,) * 2
     if e[0] == "cast" and not e[1].is_float:
-        return _upper(e[2])
-    if e[0] == "var" and e[2] in _lets:
-        return _upper(_lets[e[2]])
-    if e[0] != "bin":
-        return None
-    a, b, op = _upper(e[3]), _upper(e[4]), e[2]
-    if op == "%" and e[4][0] == "const" and e[4][2] > 0:
-        return e[4][2] - 1
-    if op == "min":
-        return min((x for x in (a, b) if x is not None), default=None)
-    if op == "-":
-        least = _range(e[4])[0]
-        return None if a is None or least is None else a - least
-    if op in ("//", "*") and e[4][0] == "const" and e[4][2] > 0 and a is not None:
-        return a // e[4][2] if op == "//" else a * e[4][2]
-    if op == "*" and e[4][0] == "const" and e[4][2] < 0 and _range(e[3])[0] is not None:
-        return _range(e[3])[0] * e[4][2]
-    return None if a is None or b is None else {"+": a + b, "max": max(a, b)}.get(op)
+        return _loose(e[2])
+    if e[0] == "var":
+        return _loose(_lets[e[2]]) if e[2] in _lets else _ranges.get(e[2], unknown)
+    if e[0] != "bin" or e[2] not in ("+", "-", "*", "//", "%", "min", "max"):
+        return unknown
+    (a, b), (c, d), op = _loose(e[3]), _loose(e[4]), e[2]
+    if op == "%":
+        return (0, d - 1) if c > 0 else unknown
+    if op == "*":
+        if c != d or c == 0:
+            return unknown
+        return (a * c, b * c) if c > 0 else (b * c, a * c)
+    if op == "//":
+        return (a // c if abs(a) < math.inf else a, b // c if abs(b) < math.inf else b) if c == d and c > 0 else unknown
+    return {"+": (a + c, b + d), "-": (a - d, b - c), "min": (min(a, c), min(b, d)), "max": (max(a, c), max(b, d))}[op]
 
 
 # Of the program that is being written.
-_ranges = {}  # of its names
+_ranges = {}  # of its names, whatever the extents of grids and loops are
 _names, _numbers, _lets = {}, {}, {}  # names in Python, those of int32 constants, and what names are bound to
 _random, _used = random.Random(), set()
-
-
-def _range(e):
-    """(least, greatest) value of an index; None where it is not known."""
-    if e[0] == "const":
-        return e[2], e[2]
-    if e[0] == "var":
-        return _ranges.get(e[2], (None, None))
-    if e[0] == "cast":
-        return _range(e[2])
-    if e[0] != "bin":
-        return None, None
-    (a, b), (c, d) = _range(e[3]), _range(e[4])
-    if e[2] == "%":
-        return (0, None) if c is not None and c > 0 else (None, None)
-    if None in (a, b, c, d):
-        return None, None
-    ends = {"+": (a + c, b + d), "-": (a - d, b - c), "max": (max(a, c), max(b, d)), "min": (min(a, c), min(b, d))}
-    if e[2] == "*":
-        products = (a * c, a * d, b * c, b * d)
-        return min(products), max(products)
-    if e[2] == "//" and c > 0:
-        return min(a // c, a // d), max(b // c, b // d)
-    return ends.get(e[2], (None, None))
 
 
 def _element(b, indices):
@@ -223,9 +198,10 @@ class Writer:
 
     def ranges(self, launch):
         names = PythonNames(launch, _random)
-        wide = any(abs(int(e[2])) >= 2**16 for s, _ in walk(launch.body) for e in _constants(s))
+        wide = any(_greatest(e) >= 2**16 for s, _ in walk(launch.body) for e in expressions_of(s))
         if wide:  # a variable that holds Python's numbers does not wrap around
             names.plain = {b for b in names.plain if b.dtype is not INT32}
+        names.plain -= {s.buffer for s in launch.body if s.kind == "store" and s.buffer in names.plain and _may_be_negative(s.value)}
         self.plain = names.plain
         _names.clear()
         _names.update(names.of)
@@ -234,12 +210,12 @@ class Writer:
         _lets.clear()
         _lets.update({s.name: s.value for s, _ in walk(launch.body) if s.kind == "let"})
         _ranges.clear()
-        _ranges.update({name: (0, value - 1) for name, _, value in launch.grid}, **{name: (0, count - 1) for name, count in launch.thread_dims()})
+        _ranges.update({name: (0, math.inf) for name, _, _ in launch.grid}, **{name: (0, count - 1) for name, count in launch.thread_dims()})
         for s, _ in walk(launch.body):
             if s.kind == "map":
-                _ranges.update({v: (0, e[2] - 1) for v, e in zip(s.vars, s.extents) if e[0] == "const"})
-            elif s.kind == "for" and s.begin[0] == s.extent[0] == "const":
-                _ranges[s.var] = s.begin[2], s.begin[2] + max(s.extent[2], 1) - 1
+                _ranges.update({v: (0, math.inf) for v in s.vars})
+            elif s.kind == "for" and s.begin[0] == "const":
+                _ranges[s.var] = s.begin[2], math.inf
 
     def buffer(self, depth, b):
         if b.reducer or b.arrive:
@@ -255,7 +231,7 @@ class Writer:
 
     def block(self, body, depth, late=()):
         for s in body:
-            found = _read_by(s) if late else ()
+            found = names_read(s) if late else ()
             for name, line in late:
                 if name in found:
                     self.put(depth, line)
@@ -360,32 +336,15 @@ class Writer:
         self.put(depth, f"T.assume({expression(s.condition)})")
 
 
-def _constants(s):
-    """The int32 constants of a statement."""
-
-    def of(x):
-        if isinstance(x, tuple) and len(x) == 3 and x[0] == "const":
-            return [x] if x[1] is INT32 else []
-        parts = x if isinstance(x, (tuple, list)) else (x.begin or ()) if hasattr(x, "begin") and hasattr(x, "named") else ()
-        return [c for part in parts for c in of(part)]
-
-    return [c for x in s.fields.values() for c in of(x)]
+def _may_be_negative(e):
+    """Of a variable's value that Python might know, and then an index by it would count from the end."""
+    return e[0] == "const" and e[1] is INT32 and e[2] < 0 or e[0] == "bin" and e[1] is INT32
 
 
-def _read_by(s):
-    """Names that a statement and what is in it read."""
-    found = set()
-
-    def of(x):
-        if isinstance(x, tuple) and x and isinstance(x[0], str) and x[0] == "var":
-            found.add(x[2])
-        for part in x if isinstance(x, (tuple, list)) else (x.begin or ()) if hasattr(x, "begin") and hasattr(x, "named") else ():
-            of(part)
-
-    for one, _ in walk([s]):
-        for x in one.fields.values():
-            of(x)
-    return found
+def _greatest(e):
+    """The greatest magnitude of the int32 constants of an expression."""
+    own = abs(int(e[2])) if e[0] == "const" and e[1] is INT32 else 0
+    return max([own, *(_greatest(x) for _, x in children(e))])
 
 
 def _tuple(numbers):
