@@ -92,7 +92,7 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
 
     def _strided(self, b):
         """Now and then rows lie apart, dimensions in another order, or both."""
-        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or not self.chance(0.08):
+        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or self.bare or not self.chance(0.08):
             return
         order, step, strides = list(range(len(b.shape))), 1, {}
         if self.chance(0.3):
@@ -172,6 +172,7 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
         body = self.launch.body
         if products:
             self.products(scope, body)
+            self.bare = False
         else:
             self._reads_at_first(scope, body)
             self.statements(scope, body, depth=0)
@@ -231,11 +232,11 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
     def tile(self, shape=None, t=None, space=None):
         r = self.r
         b = Buffer(self.name("t"), space or r.choice(("shared", "shared", "fragment", "fragment")), t or self.any_type(), shape or self.shape())
-        if b.space == "shared" and self.chance(0.05):
+        if b.space == "shared" and not self.bare and self.chance(0.05):
             b.layout = r.choice(("linear", "swizzled")) if len(b.shape) == 2 else "linear"
         self.launch.buffers.append(b)
         self.tiles.append(b)
-        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
+        if b.space == "shared" and not self.bare and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
             self._view(b)
         return b
 

@@ -17,6 +17,7 @@ class Products:
 
     def products(self, scope, body):
         r = self.r
+        self.bare = self.chance(0.5)
         if self.chance(0.2):
             return self.attention(scope, body)
         t = TYPES[r.choice(("float16", "float16", "float16", "bfloat16", "int8", "float8_e4m3fn"))]
@@ -24,9 +25,11 @@ class Products:
         n, k = r.choice((16, 16, 32, 64, 24)), r.choice((16, 32, 64))
         if t.bits == 8:
             k = max(k, 32)
-        if self.chance(0.04):  # more than the registers of its threads hold
+        if self.bare:  # what a GPU gives to warps of their own: tiles that TMA brings, and a matrix instruction of four warps
+            t, m, n, k = TYPES[r.choice(("float16", "float16", "bfloat16"))], r.choice((64, 64, 128)), r.choice((16, 32, 64, 64)), r.choice((16, 32, 64))
+        elif self.chance(0.04):  # more than the registers of its threads hold
             m, n = 128, r.choice((128, 256))
-        ta, tb = self.chance(0.15), self.chance(0.3)
+        ta, tb = not self.bare and self.chance(0.15), self.chance(0.3)
         self.sum_type = INT32 if t.is_int else FLOAT32
         turns = r.choice((1, 2, 3, 4))
         rows, columns, shift = m * max(1, list(self.grid.values())[0]), k * turns + r.choice((0, 0, k)), 0
@@ -43,13 +46,13 @@ class Products:
         a_of = self._brought((columns, rows) if ta else (rows, columns), t)
         b_of = self._brought((n, columns) if tb else (columns, n), t)
         x = self.name("k")
-        begin = constant(INT32, r.choice((0, 0, 0, 0, 1, -1)))
+        begin = constant(INT32, 0 if self.bare else r.choice((0, 0, 0, 0, 1, -1)))
         a, a_at = self._slots((k, m) if ta else (m, k), t, "shared")
-        b, b_at = self._slots((n, k) if tb else (k, n), t, r.choice(("shared",) * 6 + ("fragment",)))
-        c = self.tile((m, n), self.sum_type, r.choice(("fragment",) * 5 + ("shared",)))
+        b, b_at = self._slots((n, k) if tb else (k, n), t, "shared" if self.bare else r.choice(("shared",) * 6 + ("fragment",)))
+        c = self.tile((m, n), self.sum_type, "fragment" if self.bare else r.choice(("fragment",) * 5 + ("shared",)))
         n0 = self.p.scalars[0][2]
         fewer = r.randint(1, 4)
-        extent = r.choice((int32(turns),) * 6 + (var("n0"), var("n0"), int32(1), int32(0)) + (_binary("-", var("n0"), int32(fewer)),) * 2)
+        extent = r.choice((int32(turns),) * (16 if self.bare else 6) + (var("n0"), var("n0"), int32(1), int32(0)) + (_binary("-", var("n0"), int32(fewer)),) * 2)
         self.around, self.kept = [], {"c": c, "m": m, "n": n}
         near = scope.inside(loop=True)
         near.add(Drawn(x, INT32, begin[2], begin[2] + 7, True))
@@ -64,7 +67,7 @@ class Products:
 
         late, work = [], []
         for source, at, place in self._shuffled([(a_of, a_at, place_of_a), (b_of, b_at, place_of_b)]):
-            if self.chance(0.12):  # brought for the next turn
+            if self.chance(0.04 if self.bare else 0.12):  # brought for the next turn
                 self.around += self._bring(source, place(begin), at(begin))
                 late += self._bring(source, place(_binary("+", var(x), int32(1))), at(_binary("+", var(x), int32(1))), ("operand of the next turn",))
             elif self.chance(0.05):
@@ -80,7 +83,7 @@ class Products:
             gemm.drawn("clear by a condition")
         work += self._cleared_in_a_branch(gemm, x) if clear is None and self.chance(0.12) else [gemm]
         work += late
-        for _ in range(r.choice((0, 1, 1, 2, 3, 4))):
+        for _ in range(r.choice((0, 0, 1, 1, 2) if self.bare else (0, 1, 1, 2, 3, 4))):
             at = r.choice((0, ends, ends + 1, ends + 1, len(work)))
             names, weights = zip(*self.BESIDE)
             more = r.choices(names, weights)[0]
@@ -101,7 +104,7 @@ class Products:
         fill, last = Stmt("fill", {"to": _whole(c), "value": constant(self.sum_type, r.choice((0, 0, 0, 1)))}), []
         if self.chance(0.12):
             fill, last = self._in_place(c)
-        loop = self._for(x, begin, extent, work, ("pipelined", "pipelined", "pipelined", "pipelined", "serial", "unroll"))
+        loop = self._product_loop(x, begin, extent, work)
         many = extent[2] if extent[0] == "const" else n0 if extent == var("n0") else n0 - fewer if extent[0] == "bin" else 2
         loop.drawn(*(["product in a loop of no turns"] if many == 0 else ["product in a loop of less than none"] if many < 0 else ["product in a loop of one turn"] if many == 1 else []))
         prologue = [s for s in self.around if moves and outer in names_read(s)]  # of a turn of the loop around
@@ -136,13 +139,21 @@ class Products:
     BESIDE = [("let", 2), ("rows", 3), ("index", 3), ("variable", 2), ("carried", 2), ("result", 3), ("store", 2), ("second", 2), ("operand", 1), ("jump", 2),
               ("rescaled", 2), ("again", 2), ("atomic", 2), ("alias", 2), ("slice", 2)]  # fmt: skip
 
+    def _product_loop(self, x, begin, extent, work):
+        if self.bare:
+            options = f"stages={self.r.choice((2, 2, 3, 4))}"
+            return Stmt("for", {"var": x, "dtype": INT32, "begin": begin, "extent": extent, "loop": "pipelined", "options": options}, [work])
+        return self._for(x, begin, extent, work, ("pipelined", "pipelined", "pipelined", "serial", "unroll"))
+
+    bare = False  # whether the launch has little else than its products
+
     PLANS = ("overlap no", "overlap yes", "epilogue whole", "epilogue chunks", "epilogue as_written", "epilogue straight", "not a loader",
              "work persistent blocks=1", "work persistent blocks=2", "role compute all_tiles", "role compute tiles_in_turn",
              "role compute tiles_in_turn", "role compute iterations_in_turn")  # fmt: skip
 
     def _planned(self, x, tiles):
         """Lines that a GPU's plan is to have: obeyed or refused, and of no meaning."""
-        if " plan(" in self.launch.extra or not self.chance(0.2):
+        if " plan(" in self.launch.extra or not self.chance(0.15 if self.bare else 0.03):
             return
         lines = [*self.PLANS, f"order alternating of {x}", f"ring {self.r.choice(tiles).name} slots={self.r.choice((1, 2, 3, 5))}"]
         self.launch.extra += f' plan("{self.r.choice(lines)}")'
@@ -150,14 +161,14 @@ class Products:
     def attention(self, scope, body):
         """Products of two in a turn: the first is made the second's operand, whose sum is scaled by what the greatest of rows were."""
         r, t, self.sum_type = self.r, TYPES[self.r.choice(("float16", "float16", "bfloat16"))], FLOAT32
-        m, n, d = r.choice((64, 64, 64, 128, 16, 32)), r.choice((16, 32, 64)), r.choice((16, 32, 64))
+        m, n, d = r.choice((64, 64, 128) if self.bare else (64, 64, 128, 16, 32)), r.choice((16, 32, 64)), r.choice((16, 32, 64))
         n0, turns, x = self.p.scalars[0][2], r.choice((1, 2, 3, 4)), self.name("k")
         extent = r.choice((int32(turns),) * 4 + (var("n0"), _binary("-", var("n0"), int32(1))))
         first = var(list(self.grid)[0])
         q_of = self._brought((m * list(self.grid.values())[0] - r.choice((0, 0, 3)), d), t)
         rows = n * turns - r.choice((0, 0, 0, 1, n // 2))
         k_of, v_of = self._brought((rows, d), t), self._brought((rows, d), t)
-        q = self.tile((m, d), t, r.choice(("shared", "shared", "shared", "fragment")))
+        q = self.tile((m, d), t, "shared" if self.bare else r.choice(("shared", "shared", "shared", "fragment")))
         (k, k_at), (v, v_at) = self._slots((n, d), t, "shared"), self._slots((n, d), t, "shared")
         s, o = self.tile((m, n), FLOAT32, "fragment"), self.tile((m, d), FLOAT32, "fragment")
         p, total, row = self.tile((m, n), t, r.choice(("fragment", "fragment", "shared"))), self.tile((m,), FLOAT32, "fragment"), self.tile((m,), FLOAT32, "fragment")
@@ -201,7 +212,7 @@ class Products:
         body += self.around
         for b in self.kept["ready"]:
             self.wrote(b)
-        body.append(self._for(x, int32(0), extent, work, ("pipelined", "pipelined", "pipelined", "serial", "unroll")))
+        body.append(self._product_loop(x, int32(0), extent, work))
         for b in (o, total, p, s):
             self.wrote(b)
         self._planned(x, [k, v, q, p])
@@ -218,7 +229,7 @@ class Products:
 
     def _slots(self, shape, t, space):
         """A tile, or two or three of them that turns take in order, and the region of a turn."""
-        if space != "shared" or not self.chance(0.15):
+        if space != "shared" or not self.chance(0.05 if self.bare else 0.15):
             b = self.tile(shape, t, space)
             return b, lambda turn: _whole(b)
         count = self.r.choice((2, 2, 3))
@@ -228,7 +239,7 @@ class Products:
 
     def _bring(self, source, place, to, kinds=()):
         """Statements that bring what begins there in a tensor to a tile: a copy, copies of parts, or code of points."""
-        r, form = self.r, self.r.random()
+        r, form = self.r, self.r.random() * (0.76 if self.bare else 1)
         b, lead, shape = to.buffer, [] if to.begin is None else to.begin[:1], to.buffer.shape[-2:]
         kinds += ("copy to a slot of several",) if lead else ()
         if form < 0.72:

@@ -12,12 +12,12 @@ class _Binding:
 
 
 class PythonNames:
-    """Of one launch. `of` gives the name in Python of a name here, `plain` holds the variables that are plain names."""
+    """Of one launch. `of` gives the name in Python of a name here, `plain` holds the variables that are plain names, which `kept` are not."""
 
-    def __init__(self, launch, random):
+    def __init__(self, launch, random, kept=()):
         self.random, self.at, self.found, self.ends = random, 0, {}, {}
         self.plain, self.of, self.used = set(), {}, set()
-        self.stored_by_value = {b for b in _stored_by_value(launch.body) if random.random() < 0.7}
+        self.stored_by_value = {b for b in _stored_by_value(launch.body) if b not in kept and random.random() < 0.7}
         self._body(launch.body, ())
         for b in self.found.values():
             for s in b.loops:  # what a turn leaves, the next may find

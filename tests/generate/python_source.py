@@ -197,11 +197,10 @@ class Writer:
         return "\n".join(["import tilewright.language as T"] + self.lines) + "\n"
 
     def ranges(self, launch):
-        names = PythonNames(launch, _random)
-        wide = any(_greatest(e) >= 2**16 for s, _ in walk(launch.body) for e in expressions_of(s))
-        if wide:  # a variable that holds Python's numbers does not wrap around
-            names.plain = {b for b in names.plain if b.dtype is not INT32}
-        names.plain -= {s.buffer for s in launch.body if s.kind == "store" and s.buffer in names.plain and _may_be_negative(s.value)}
+        kept = {s.buffer for s in launch.body if s.kind == "store" and _may_be_negative(s.value)}
+        if any(_greatest(e) >= 2**16 for s, _ in walk(launch.body) for e in expressions_of(s)):
+            kept |= {b for b in launch.buffers if b.dtype is INT32}  # as Python's numbers they would not wrap around
+        names = PythonNames(launch, _random, kept)
         self.plain = names.plain
         _names.clear()
         _names.update(names.of)
