@@ -39,6 +39,9 @@ class Alike:
             self.together.add(id(s))
         if s.kind == "let":
             self._mark(s.name, together and not self.varies(s.value))
+        elif s.kind == "slice":
+            for name, e in zip(s.names, s.indices):
+                self._mark(name, together and not self.varies(e))
         elif s.kind in ("store", "atomic"):
             operands = [*s.indices, s.value] + ([s.compare] if s.kind == "atomic" else [])
             alike = together and not any(self.varies(e) for e in operands)

@@ -10,7 +10,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from draw import Generator  # noqa: E402
+from nodes import walk  # noqa: E402
 from prune import prune  # noqa: E402
+from python_source import source_and_kinds  # noqa: E402
 from scalars import BIT_FUNCTIONS, CLOSE_BINARY, CLOSE_FUNCTIONS, EXACT_FUNCTIONS, PREDICATES, TYPES  # noqa: E402
 
 _STATEMENTS = ("store", "let", "for", "while", "if", "else", "break", "continue", "return", "map", "copy", "fill", "gemm", "reduce", "scan",
@@ -45,18 +47,38 @@ def _patterns():
     found |= {f"sync {scope}": rf"sync {scope}" for scope in ("block", "warp", "grid", "cluster", "named")}
     found |= {f"gemm {w}": rf"^ *gemm .* {w}=" for w in ("transpose_a", "transpose_b", "policy", "clear", "metadata", "completion")}
     found |= {f"copy {w}": rf"^ *copy .* {w}=" for w in ("completion", "combine", "im2col")} | {"cp_async": r"queue=cp_async", "tma load": r"completion=\(barrier"}
+    found |= {"index of a narrow type or unsigned": r"^ *\w+\[.*\[[^\]]*\b(u?int8|u?int16|uint32)\(", "index that wraps around before it is divided": r"\[[^\]]*\(\(\w+ \* int32\(-?\d{8,}\)\) \+ int32\(\d+\)\) (//|%)"}
     found |= {"cast toward zero": r", toward_zero\)", "cast stochastic": r", stochastic,"}
     return {name: re.compile(p, re.M) for name, p in found.items()}
 
 
 PATTERNS = _patterns()
 
+# What no word shows, but a statement says of itself.
+KINDS = (
+    "alias of what changes", "variable carried through a loop", "slice with a name", "element with a name", "operand written by points",
+    "operand in parts", "copy to a slot of several", "copy of a part to a slot of several", "operand of the next turn", "values before keys",
+    "clear by a condition", "clear in a branch", "product in a loop of one turn", "product in a loop of no turns",
+    "product in a loop of less than none", "rescaled between products", "attention", "tiles in turn", "in place", "stored and read again",
+    "atomic of one thread in a product's loop", "atomic of one thread behind a loop", "value of an atomic used", "threads behind a loop",
+    "tile larger than its tensor", "dimension of one element", "tile partly outside before", "tile partly outside behind", "tile wholly outside",
+)  # fmt: skip
+# How the engine `python` writes programs.
+OF_PYTHON = tuple(f"python: {kind}" for kind in (
+    "name bound again", "name bound again in a loop", "name bound again in a branch", "name carried through a loop", "loop targets of one name",
+    "target of a name that has a value", "slice with a name", "negative index"))  # fmt: skip
+
+
+def kinds_of(program):
+    """Those of KINDS that statements of a program are."""
+    return {kind for l in program.launches for s, _ in walk(l.body) for kind in s.fields.get("kinds", ())}
+
 # What no program has, and who looks at it instead.
 NOT_DRAWN = {
     "print": "tests/engines", "fence": "means nothing here", "set_registers": "means nothing here", "call": "tests/engines",
     "address()": "tests/python", "buffer address": "tests/python", "buffer offset": "comes from passes", "buffer alignment": "comes from passes",
     "buffer cta": "tests/simulator", "sync cluster": "tests/simulator", "sync grid": "tests/engines", "sync warp": "tests/simulator",
-    "sync named": "tests/engines", "launch plan": "tests/plan", "pipelined order": "the mutator", "pipelined stage": "the mutator",
+    "sync named": "tests/engines", "pipelined order": "the mutator", "pipelined stage": "the mutator",
     "option fast_math": "other results on a GPU", "option strict": "tests/python", "gemm metadata": "tests/engines",
     "gemm completion": "tests/codegen", "vote match_any": "tests/engines", "vote match_all": "tests/python", "vote active": "tests/engines",
     "cast stochastic": "tests/unit", "rcp_approx()": "tests/simulator", "ieee_frcp()": "tests/python", "ieee_frsqrt()": "tests/python",
@@ -66,7 +88,7 @@ NOT_DRAWN = {
 
 def census(seeds, size=1.0):
     """(programs, in how many of them each construct stands)."""
-    programs, found = 0, collections.Counter({name: 0 for name in PATTERNS})
+    programs, found = 0, collections.Counter({name: 0 for name in (*PATTERNS, *KINDS, "python", *OF_PYTHON)})
     for seed in seeds:
         program = Generator(seed, size).program()
         if prune(program) is None:
@@ -74,6 +96,8 @@ def census(seeds, size=1.0):
         programs += 1
         text = program.text()
         found.update(name for name, pattern in PATTERNS.items() if pattern.search(text))
+        source, written = source_and_kinds(program)
+        found.update(kinds_of(program) | written | ({"python"} if source else set()))
     return programs, found
 
 

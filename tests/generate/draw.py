@@ -7,6 +7,7 @@ import random
 import numpy as np
 from draw_expr import Drawn, Exprs, Scope, constant, int32, var
 from draw_maps import Maps
+from draw_names import Names
 from draw_products import Products
 from draw_roles import draw_roles
 from draw_threads import Hazards
@@ -18,7 +19,7 @@ FLOATS = ["float32"] * 4 + ["float16", "bfloat16", "float16", "bfloat16", "float
 RARE = ["bool", "int4", "uint4", "float4_e2m1fn", *GIVEN_AS_BYTES]
 
 
-class Generator(Maps, Hazards, Products, Exprs):
+class Generator(Maps, Hazards, Products, Names, Exprs):
     """One program of one seed."""
 
     def __init__(self, seed, size=1.0):
@@ -91,7 +92,7 @@ class Generator(Maps, Hazards, Products, Exprs):
 
     def _strided(self, b):
         """Now and then rows lie apart, dimensions in another order, or both."""
-        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or not self.chance(0.08):
+        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or self.bare or not self.chance(0.08):
             return
         order, step, strides = list(range(len(b.shape))), 1, {}
         if self.chance(0.3):
@@ -171,6 +172,7 @@ class Generator(Maps, Hazards, Products, Exprs):
         body = self.launch.body
         if products:
             self.products(scope, body)
+            self.bare = False
         else:
             self._reads_at_first(scope, body)
             self.statements(scope, body, depth=0)
@@ -230,11 +232,11 @@ class Generator(Maps, Hazards, Products, Exprs):
     def tile(self, shape=None, t=None, space=None):
         r = self.r
         b = Buffer(self.name("t"), space or r.choice(("shared", "shared", "fragment", "fragment")), t or self.any_type(), shape or self.shape())
-        if b.space == "shared" and self.chance(0.05):
+        if b.space == "shared" and not self.bare and self.chance(0.05):
             b.layout = r.choice(("linear", "swizzled")) if len(b.shape) == 2 else "linear"
         self.launch.buffers.append(b)
         self.tiles.append(b)
-        if b.space == "shared" and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
+        if b.space == "shared" and not self.bare and not b.dtype.is_packed and not b.dtype.is_bool and not b.dtype.name.startswith("float6") and self.chance(0.12):
             self._view(b)
         return b
 
@@ -332,7 +334,7 @@ class Generator(Maps, Hazards, Products, Exprs):
     KINDS = [("map_into_new", 5), ("update_map", 7), ("load_tile", 6), ("copy_tiles", 4), ("store_tile", 3), ("fill_new", 1), ("refill", 2),
              ("gemm", 3), ("reduce", 5), ("scan", 3), ("atomic_map", 3), ("loop", 7), ("while_loop", 1), ("branch", 3), ("jump", 3),
              ("thread_code", 3), ("let", 2), ("variable", 2), ("facts", 1), ("accumulate_map", 3), ("meeting_map", 2), ("copy_combine", 1), ("roles", 2), ("async_copy", 2), ("reducer", 1),
-             ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1)]  # fmt: skip
+             ("global_map", 3), ("pipeline", 4), ("hazards", 5), ("patches", 1), ("edges", 3), ("alias", 2), ("named_slice", 2), ("epilogue", 1)]  # fmt: skip
 
     def statement(self, scope, body, depth):
         names, weights = zip(*self.KINDS)
@@ -694,6 +696,8 @@ class Generator(Maps, Hazards, Products, Exprs):
             self.ready &= before
         if inner:
             body.append(self._for(k, begin, extent, inner, ("pipelined", "pipelined", "pipelined", "serial", "unroll")))
+            if self.chance(0.25):
+                self.epilogue(scope, body)
 
     def _staged(self, scope, body, k):
         r = self.r

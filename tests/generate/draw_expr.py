@@ -119,7 +119,11 @@ class Exprs:
         if self.chance(0.4):
             e = d.expr if d.type is INT32 else ("cast", INT32, d.expr)
             return self.affine(e, r.choice((2**30, 2**29, -(2**30), 3 * 2**28)), r.choice((0, 0, 1, 2, 5)))
-        t = TYPES[r.choice(("int8", "int8", "uint8", "int16", "uint16", "uint32", "int64"))]
+        if self.chance(0.25):  # in a division, which 64 bits know nothing of
+            e = d.expr if d.type is INT32 else ("cast", INT32, d.expr)
+            e = ("bin", INT32, "+", ("bin", INT32, "*", e, int32(r.choice((2**29, 2**30, -(2**29), 3 * 2**28)))), int32(r.choice((5, 2**30, 2**31 - 1))))
+            return ("bin", INT32, r.choice(("//", "%")), e, int32(r.choice((2**28, 7, 5))))
+        t = TYPES[r.choice(("int8", "int8", "uint8", "int16", "uint16", "uint32", "uint32", "int64"))]
         e = ("bin", t, "*", ("cast", t, d.expr), constant(t, r.choice((1, 2, 3, t.max // 2 + 1, t.max // 4 + 1))))
         return ("bin", t, r.choice(("+", "-")), e, constant(t, r.choice((0, 1, 2, 5, t.max, t.max - 1, t.max // 2 + 1))))
 
@@ -142,6 +146,11 @@ class Exprs:
         e = d.expr if d.type is INT32 else ("cast", INT32, d.expr)
         fits = d.low >= 0 and d.high < size and d.low != d.high
         form = r.random()
+        if self.chance(0.04):  # it has wrapped around in its type
+            t = TYPES[r.choice(("uint8", "int8", "uint16", "uint32", "uint32", "int32"))]
+            if size <= t.max:
+                e = ("bin", t, r.choice(("+", "-")), self.converted(e, t), constant(t, r.choice((1, 5, t.max, t.max // 2 + 1))))
+                return self.converted(("bin", t, "%", e, constant(t, size)), INT32)
         if fits and form < 0.6:
             return e
         if fits and form < 0.75:

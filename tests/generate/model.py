@@ -378,6 +378,13 @@ class Model:
         self._own(s.name)
         return mask
 
+    def do_slice(self, s, mask):
+        for name, e in zip(s.names, s.indices):
+            v, state = self.value(e, mask)
+            self.env[name] = (spread(v, self.lanes.shape) if self.lanes is self.threads and v.shape[1] == 1 and not mask.all() else v, state)
+            self._own(name)
+        return mask
+
     def _own(self, name):
         if self.lanes is not self.threads:
             self.points = self.points | {name}

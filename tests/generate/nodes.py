@@ -49,6 +49,7 @@ class Region:
     buffer: Buffer
     begin: list  # expressions; None: the whole buffer
     extent: tuple
+    named: str = ""  # the name of the slice that it is, bound by a statement before
 
 
 @dataclass(eq=False)
@@ -56,6 +57,11 @@ class Stmt:
     kind: str
     fields: dict = field(default_factory=dict)
     bodies: list = field(default_factory=list)  # lists of statements
+
+    def drawn(self, *kinds):
+        """Says what the census counts it as."""
+        self.fields["kinds"] = (*self.fields.get("kinds", ()), *kinds)
+        return self
 
     def __getattr__(self, name):
         try:
@@ -243,6 +249,9 @@ def body_lines(body, depth, lines):
         if s.kind == "roles":
             body_lines(s.written(), depth, lines)
             continue
+        if s.kind == "slice":  # its indices are read here, and named
+            lines += [f"{pad}{name}: int32 = {expr_text(e)}" for name, e in zip(s.names, s.indices)]
+            continue
         head = pad + _header(s)
         if not s.bodies:
             lines.append(head)
@@ -282,6 +291,22 @@ def walk(body):
             yield from walk(inner)
 
 
+_EXPRESSIONS = ("value", "condition", "begin", "extent", "clear", "compare", "lane")
+
+
+def expressions_of(s):
+    """The expressions of a statement itself, but those that a slice with a name has read before."""
+    for key in _EXPRESSIONS:
+        if isinstance(s.fields.get(key), tuple):
+            yield s.fields[key]
+    for key in ("indices", "extents"):
+        yield from s.fields.get(key) or ()
+    for key in ("source", "to", "a", "b", "c"):
+        r = s.fields.get(key)
+        if isinstance(r, Region) and r.begin is not None and not r.named:
+            yield from r.begin
+
+
 def children(e):
     """The expressions right below one, with where each stands: an index, or (index, position) in a list."""
     for i, x in enumerate(e):
@@ -304,6 +329,15 @@ def buffers_of(e, found):
         found.add(e[2])
     for _, x in children(e):
         buffers_of(x, found)
+    return found
+
+
+def names_read(s):
+    """The names of variables that a statement and what is in it read."""
+    found = set()
+    for one, _ in walk([s]):
+        for e in expressions_of(one):
+            variables_of(e, found)
     return found
 
 

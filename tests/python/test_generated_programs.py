@@ -272,3 +272,53 @@ def test_constructs_are_drawn():
         if left == set(NOT_DRAWN):
             break
     assert left == set(NOT_DRAWN), sorted(left ^ set(NOT_DRAWN))
+
+
+def test_kinds_are_drawn():
+    """What no word shows is still there when what the language does not allow has been taken out."""
+    from census import KINDS, OF_PYTHON, kinds_of
+    from draw import Generator
+    from prune import prune
+    from python_source import source_and_kinds
+
+    left = {*KINDS, *OF_PYTHON}
+    for seed in range(1, 1500):
+        program = Generator(seed).program()
+        if prune(program) is not None:
+            left -= kinds_of(program) | source_and_kinds(program)[1]
+        if not left:
+            break
+    assert not left, sorted(left)
+
+
+def test_names_that_are_bound_again():
+    """A name serves another binding where nothing reads the first any more, not in the next turn either."""
+    from draw_expr import int32, var
+    from nodes import Buffer, Launch, Program, Stmt
+    from python_names import PythonNames
+    from scalars import INT32
+
+    out, v = Buffer("O", "param", INT32, (8,)), Buffer("v", "local", INT32, ())
+    load = ("load", INT32, v, [])
+
+    def let(name, value):
+        return Stmt("let", {"name": name, "dtype": INT32, "value": value})
+
+    def store(at, value):
+        return Stmt("store", {"buffer": out, "indices": [int32(at)], "value": value})
+
+    def change(value):
+        return Stmt("store", {"buffer": v, "indices": [], "value": value})
+
+    turn = [let("b", ("bin", INT32, "+", load, var("a"))), store(0, var("b")), change(("bin", INT32, "+", load, var("k")))]
+    loop = Stmt("for", {"var": "k", "dtype": INT32, "begin": int32(0), "extent": int32(3), "loop": "serial", "options": ""}, [turn])
+    body = [let("x", int32(7)), store(1, var("x")), let("a", int32(2)), change(int32(1)), loop, let("c", load), store(2, var("c"))]
+    program = Program(1, [out], [], [], [Launch("l", [("bx", "1", 1)], 32, [v], body)])
+    seen = set()
+    for seed in range(200):
+        names = PythonNames(program.launches[0], random.Random(seed)).of
+        of = {name: names.get(name, name) for name in "xabckv"}
+        together = {p + q for p in of for q in of if p < q and of[p] == of[q]}
+        seen |= together
+        assert not together & {"ab", "ak", "av", "bk", "bv", "kv"}, of
+    assert {"ax", "bx", "kx", "vx", "ac", "bc", "ck", "cv"} <= seen
