@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/beyond.h"
+#include "analysis/waiting_blocks.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -141,8 +142,10 @@ class Decider {
   }
 
   // One block for each multiprocessor, if there are more tiles than that. What a turn fills is counted where the turns
-  // of loops depend on the tile; tiles are uneven then.
+  // of loops depend on the tile; tiles are uneven then. A block that waits for another's tile must not be the one that
+  // has it to do next.
   void persist() {
+    if (analysis::blocks_that_wait(p_, launch_) > 1) return;
     const auto tiles = constant_int(blocks_of(launch_));
     const int64_t together = cluster_blocks(launch_);
     const int64_t blocks = hints_.blocks.value_or(std::max(target_.multiprocessors / together, int64_t{1}) * together);

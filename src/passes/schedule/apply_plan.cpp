@@ -48,7 +48,7 @@ class RoleWriter {
       walk_tiles(p_, launch_, plan_.work.blocks, plan_.work.reverse_odd_waves);
     find();
     if (plan_.work.blocks_per_multiprocessor > 1) {
-      launch_ = with_order(std::move(launch_));
+      launch_ = with_order(p_, std::move(launch_));
       launch_.min_blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
     }
     auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);

@@ -1,6 +1,7 @@
 #include "passes/schedule/decide_plan.h"
 
 #include "analysis/stored_once.h"
+#include "analysis/waiting_blocks.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
 #include "passes/schedule/async_rings.h"
@@ -48,8 +49,15 @@ int64_t streaming_blocks(const target::GpuTarget& target, const Hints& hints) {
 Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints, int64_t parts) {
   Launch& launch = scratch.launches[number];
+  const bool waits = analysis::blocks_that_wait(scratch, launch) > 1;
+  const bool several = hints.work == plan::Work::Kind::Persistent || hints.work == plan::Work::Kind::StreamK;
+  if (waits && (several || hints.pairs)) {
+    Plan none;
+    none.rejected.push_back({Rejection::Of::Loader, "its blocks wait for each other, and each has one tile"});
+    return none;
+  }
   std::string why_not_ahead;
-  if (auto plan = tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
+  if (auto plan = waits ? std::nullopt : tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
     why_not_ahead = misfit_ahead(*plan, scratch, number);
     if (why_not_ahead.empty()) return std::move(*plan);
     if (hints.work != plan::Work::Kind::Persistent) why_not_ahead.clear();

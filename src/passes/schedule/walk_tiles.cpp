@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "analysis/waiting_blocks.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -42,11 +43,13 @@ ir::Swizzle order_of(const std::optional<std::array<int64_t, 2>>& tile) {
 
 }  // namespace
 
-// Tiles of one product share rows and columns of the operands; of others we do not know.
-Launch with_order(Launch launch) {
+// Tiles of one product share rows and columns of the operands; of others we do not know. Blocks that wait for others
+// keep the program's order: those for which they wait may have begun before them alone.
+Launch with_order(const ProgramTables& p, Launch launch) {
   int gemms = 0;
   walk(launch.body, [&](const Stmt& s) { gemms += s.as<Gemm>() ? 1 : 0; });
   if (launch.swizzle.panel > 0 || launch.grid.size() != 2 || gemms != 1) return launch;
+  if (analysis::blocks_that_wait(p, launch) > 1) return launch;
   // Of clusters panels of rows have been measured.
   launch.swizzle = cluster_blocks(launch) > 1 ? ir::Swizzle{16, RasterOrder::Row} : order_of(tile_of(launch));
   launch.swizzle.panel /= cluster_extent(launch, 1);
@@ -54,7 +57,7 @@ Launch with_order(Launch launch) {
 }
 
 Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile) {
-  const Launch ordered = with_order(launch);
+  const Launch ordered = with_order(p, launch);
   static const target::CpuTarget no_cpu;
   Lowering l{p, ordered, no_cpu};
   l.at = launch.location;

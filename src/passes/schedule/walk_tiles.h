@@ -14,6 +14,6 @@ ir::Body bind_tile(ir::TileProgram& program, const ir::Launch& launch, const ir:
 
 // The launch, in an order in which tiles that are taken at a time share operands, where it is known to be of one
 // product and has no order of its own.
-ir::Launch with_order(ir::Launch launch);
+ir::Launch with_order(const ir::ProgramTables& program, ir::Launch launch);
 
 }  // namespace tilewright::passes
