@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/accessed.h"
+#include "analysis/body_order.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -41,7 +42,7 @@ class LoopToSplit {
     if (may_jump(loop().body)) return refuse("'{}' may end early", name(loop().var));
     const auto end = launch_.body.begin() + static_cast<std::ptrdiff_t>(out_.at);
     before_.assign(launch_.body.begin(), end), after_.assign(end + 1, launch_.body.end());
-    if (!is_done_twice_alike(before_) || !sums() || !is_made_in_turns()) return std::nullopt;
+    if (!is_done_twice_alike(before_) || !sums() || !is_made_in_turns() || !keeps_what_it_reads()) return std::nullopt;
     return out_;
   }
 
@@ -165,6 +166,19 @@ class LoopToSplit {
       refuse("what a turn leaves in '{}' is used after it", name(id));
       return false;
     }
+    return true;
+  }
+
+  // One block stores the results while another may still read what all of them read before.
+  bool keeps_what_it_reads() {
+    analysis::Buffers read = analysis::read_by(before_, p_), written = analysis::written_by(after_, p_);
+    read.merge(analysis::read_by(loop().body, p_));
+    std::erase_if(written, [&](BufferId id) { return p_.buffer(id).space != Space::Global; });
+    for (BufferId id : read)
+      if (analysis::may_overlap(id, written, p_)) {
+        refuse("every block reads '{}' before the loop is over, and one writes to it behind", name(id));
+        return false;
+      }
     return true;
   }
 
