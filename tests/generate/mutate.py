@@ -237,7 +237,7 @@ def change_policy(r, lines):
 PLAN_LINES = (
     "overlap no", "overlap yes", "epilogue whole", "epilogue chunks", "epilogue as_written", "epilogue straight", "not a loader", "fit none",
     "work persistent blocks=2", "work persistent blocks=3", "work one_tile", "work one_tile blocks_per_multiprocessor=2",
-    "role compute all_tiles", "role compute tiles_in_turn", "role compute iterations_in_turn",
+    "work split k=2", "work stream_k blocks=3", "role compute all_tiles", "role compute tiles_in_turn", "role compute iterations_in_turn",
 )  # fmt: skip
 
 
@@ -251,7 +251,8 @@ def change_plan(r, lines):
     for loop in re.findall(r"^ +for (\w+) in .* pipelined", text, re.M):
         some += [f"order alternating of {loop}"] * 3
     for tile in re.findall(r"^    (?:shared|fragment) (\w+):", text, re.M)[:3]:
-        some.append(f"ring {tile} slots={r.choice((1, 2, 3, 5))}")
+        some += [f"ring {tile} slots={r.choice((1, 2, 3, 5))}", f"ring {tile} {r.choice(('clipped', 'unclipped'))}"]
+        some.append(f"work {r.choice(('one_tile', 'persistent blocks=4'))} pairs={tile}")
     i = r.choice(rows)
     plan = ", ".join(f'"{line}"' for line in r.sample(some, r.choice((1, 1, 2))))
     return lines[:i] + [lines[i][:-1] + f"plan({plan}) {{"] + lines[i + 1 :]
