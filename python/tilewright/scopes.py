@@ -43,6 +43,9 @@ class Frame:
 def need_innermost(tracer, scope):
     """A loop of the program that Python's break or return has left would take in what comes after it."""
     if tracer.scopes[-1] is not scope:
+        if tracer.scopes[-1].kind == "python":
+            fail("UnsupportedSyntax", "a loop of the program is taken apart by a loop of Python, as by zip() or enumerate()",
+                 "loop over T.serial(n) by itself, and compute from its index what goes along")  # fmt: skip
         fail("UnsupportedSyntax", f"a {tracer.scopes[-1].kind} of the program is left by break or return of Python",
              "in a function that is not traced T.loop_break() leaves a loop; or decorate it with @T.macro")  # fmt: skip
 

@@ -620,7 +620,7 @@ def returned(value):
         inside = inside[len(inside) - inside[::-1].index("macro") :]
     for kind in ("for", "while", "if", "role"):
         if kind in inside:
-            fail("UnsupportedSyntax", f"return inside of a {kind} of the program",
+            fail("UnsupportedSyntax", f"return inside of {'an' if kind == 'if' else 'a'} {kind} of the program",
                  "only part of the threads or rounds would return: write T.thread_return(), or assign to a variable")  # fmt: skip
     return value
 

@@ -144,13 +144,13 @@ class Operators(_Foreign):
         _is_asked(self, "math.ceil()", "write T.ceil(x)")
 
     def __index__(self):
-        _is_asked(self, "an integer", "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro")
+        _is_asked(self, "an integer", "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro; a tile has elements at it, a list has none")
 
     def __int__(self):
         _is_asked(self, "an integer", "convert it with T.int32(x) or T.cast")
 
     def __float__(self):
-        _is_asked(self, "a float", "convert it with T.float32(x) or T.cast")
+        _is_asked(self, "a float", "functions of T take it, T.sqrt(x) for math.sqrt(x); T.float32(x) or T.cast converts it")
 
     def __complex__(self):
         _is_asked(self, "a complex number", "keep both parts as floats")
@@ -228,7 +228,7 @@ class Expr(Operators, _native.Expr):
         constant = self.constant
         if not isinstance(constant, int):
             fail("ValueNotKnown", f"Python asks for an integer, but this {self.dtype_name} is known only at run time",
-                 "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro")  # fmt: skip
+                 "a loop over it is T.serial, or range() in a function under @T.prim_func or @T.macro; a tile has elements at it, a list has none")  # fmt: skip
         return constant
 
     __int__ = __index__
@@ -237,7 +237,7 @@ class Expr(Operators, _native.Expr):
         constant = self.constant
         if constant is None:
             fail("ValueNotKnown", f"Python asks for a float, but this {self.dtype_name} is known only at run time",
-                 "convert it with T.float32(x) or T.cast")  # fmt: skip
+                 "functions of T take it, T.sqrt(x) for math.sqrt(x); T.float32(x) or T.cast converts it")  # fmt: skip
         return float(constant)
 
     def __repr__(self):

@@ -275,6 +275,22 @@ def test_loops_that_helpers_leave():
         traced(helper)
 
 
+def test_loops_that_loops_of_python_take_apart():
+    @T.macro
+    def zipped(A, B, bx):
+        for i, j in zip(T.serial(3), T.serial(3)):
+            A[i] = A[j]
+
+    @T.macro
+    def counted(A, B, bx):
+        for n, i in enumerate(T.serial(3)):
+            A[i] = A[n]
+
+    for body in (zipped, counted):
+        with pytest.raises(tw.CompileError, match=r"TW1105.*taken apart by a loop of Python, as by zip\(\)"):
+            traced(body)
+
+
 def test_consts_that_nothing_gives():
     @tw.jit(engine="interpreter")
     def main(A):

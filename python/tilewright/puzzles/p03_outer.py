@@ -93,11 +93,14 @@ def outer(A, B, C):
             "Every row of blocks reads the same elements of A, the first ones, or every column of blocks those of B: an index "
             "lacks its by * 32 or bx * 64.",
             [("A[by * 32 + i]", "A[i]")],
+            others=[[("B[bx * 64 + j]", "B[j]")], [("A[by * 32 + i] + B[bx * 64 + j]", "A[i] + B[j]")]],
             when=lambda f: any(
                 f.is_like(model)
-                for b in (8, 16, 32, 64, 128)
                 for a, c in [(f.inputs["A"], f.inputs["B"])]
-                for model in (_outer(np.resize(a[:b], a.shape), c), _outer(a, np.resize(c[:b], c.shape)))
+                for rows in [a, *(np.resize(a[:b], a.shape) for b in (8, 16, 32, 64, 128))]
+                for columns in [c, *(np.resize(c[:b], c.shape) for b in (8, 16, 32, 64, 128))]
+                for model in [_outer(rows, columns)]
+                if rows is not a or columns is not c
             ),
         ),
         Mistake(

@@ -66,6 +66,27 @@ def gradient(A, B, G, D):
             like=lambda A, B, G: np.where(A > 0, G * B, 0),
         ),
         Mistake(
+            "the mask looks at B alone",
+            "The condition is that of B > 0. A may be negative as well: what must be positive is the product A * B.",
+            [("a * b > 0", "b > 0")],
+            like=lambda A, B, G: np.where(B > 0, G * B, 0),
+        ),
+        Mistake(
+            "the gradient of B",
+            "The factor is A, as in the gradient of B. D is the gradient of A, and its factor is B.",
+            [("G[by * 32 + i, bx * 64 + j] * b", "G[by * 32 + i, bx * 64 + j] * a")],
+            others=[[("T.if_then_else(a * b > 0, G[by * 32 + i, bx * 64 + j] * b, 0)", "G[by * 32 + i, bx * 64 + j] * a")]],
+            when=lambda f: any(
+                f.is_like(model) for A, B, G in [f.inputs.values()] for model in (G * A, np.where(A * B > 0, G * A, 0))
+            ),
+        ),
+        Mistake(
+            "G times the layer",
+            "This is G * max(A * B, 0), with the layer itself as factor. The gradient of max is 1 or 0: it lets G * B through, or not.",
+            [("T.if_then_else(a * b > 0, G[by * 32 + i, bx * 64 + j] * b, 0)", "G[by * 32 + i, bx * 64 + j] * T.max(a * b, 0)")],
+            like=lambda A, B, G: G * np.maximum(A * B, 0),
+        ),
+        Mistake(
             "zero counts as positive",
             "Elements with A * B = 0 let the gradient through: the condition is >, not >=.",
             [("a * b > 0", "a * b >= 0")],

@@ -122,5 +122,23 @@ def row_sum(X, S):
             [("X[bx * 16, k * 64]", "X[0, k * 64]")],
             like=lambda X, block: np.resize(X[:block].sum(1), len(X)),
         ),
+        Mistake(
+            "a tile begins one column after the other",
+            "In round k the tile begins at column k, so that the tiles overlap. They are 64 columns wide: it begins at k * 64.",
+            [("k * 64]", "k]")],
+            like=lambda X, block: sum(X[:, k : k + block].sum(1) for k in range(-(-X.shape[1] // block))),
+        ),
+        Mistake(
+            "a block begins one row after the other",
+            "The tile of block bx begins at row bx, so that the blocks overlap. They have 16 rows: it begins at bx * 16.",
+            [("X[bx * 16, ", "X[bx, ")],
+            like=lambda X, block: X.sum(1)[[r // block + r % block for r in range(len(X))]],
+        ),
+        Mistake(
+            "two blocks store to one element",
+            "Two blocks store to the same element of S. Each has 16 sums, and those of block bx begin at S[bx * 16].",
+            [("S[bx * 16]", "S[bx]")],
+            codes=("TW9001",),
+        ),
     ],
 )

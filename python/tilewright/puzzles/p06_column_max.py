@@ -120,5 +120,18 @@ def column_max(X, C):
             ],
             like=lambda X: np.abs(X).max(0),
         ),
+        Mistake(
+            "a tile begins one row after the other",
+            "In round k the tile begins at row k, so that the tiles overlap, and the last rows are left out. They are 32 rows "
+            "high: it begins at k * 32.",
+            [("k * 32 + i < M, X[k * 32 + i,", "k + i < M, X[k + i,")],
+            like=lambda X, block: X[: -(-len(X) // block) - 1 + block].max(0),
+        ),
+        Mistake(
+            "two blocks store to one element",
+            "Two blocks store to the same element of C. Each has 64 columns, and those of block bx begin at C[bx * 64].",
+            [("C[bx * 64]", "C[bx]")],
+            codes=("TW9001",),
+        ),
     ],
 )
