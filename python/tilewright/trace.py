@@ -273,11 +273,11 @@ def _refuse_in_terms_of_the_program(error, trace, tracer):
     known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
     at, also = (code.co_filename, *_line_and_column(frame, code, trace.tb_lasti)), type(error)
     if isinstance(error, NameError):
-        from .elsewhere import nearest
+        from .elsewhere import WORDS, nearest
 
-        names = [n for n in known if not n.startswith("_")]
-        near = nearest(getattr(error, "name", None) or "", names)
-        said = ("OperandKind", text, f"the nearest there is: {near}" if near else "bind it before, or import it")
+        name, names = getattr(error, "name", None) or "", [n for n in known if not n.startswith("_")]
+        near = nearest(name, names)
+        said = ("OperandKind", text, f"the nearest there is: {near}" if near else WORDS.get(name, "bind it before, or import it"))
     elif isinstance(error, IndexError) and any(s in text for s in ("only integers, slices", "too many indices")):
         listed = [n for n in (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names) if hasattr(known.get(n), "__array_interface__")]
         parameter = next((n for n in listed if n in tracer.order), None)
