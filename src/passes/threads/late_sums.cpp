@@ -1,8 +1,12 @@
 #include "passes/threads/late_sums.h"
 
+#include <cmath>
+
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "scalar/functions.h"
 
 namespace tilewright::passes {
 
@@ -18,9 +22,70 @@ enum class Use : uint8_t {
   Reads,
 };
 
+// Whether a value is infinite only where it is too large for its type: of others a lane whose part is 0 would make NaN,
+// where the whole sum is infinite.
+class Finite {
+ public:
+  Finite(const ProgramTables& p, const Body& body) : p_(p) {
+    walk(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Let>()) names_[n->var] = n->value;
+      const Expr* value = nullptr;
+      if (const auto* n = s.as<Store>()) value = &n->value;
+      if (const auto* n = s.as<Fill>()) value = &n->value;
+      for (const Effect& e : own_effects_of(s).list) {
+        if (e.access == Access::Read || e.access == Access::Order || !e.region.valid()) continue;
+        const BufferId id = p.root(e.region.buffer);
+        if (value && id == e.region.buffer)
+          written_[id].push_back(*value);
+        else
+          otherwise_.insert(id);
+      }
+    });
+  }
+  bool operator()(const Expr& e) {
+    seen_.clear();
+    return of(e);
+  }
+
+ private:
+  // All that a value is made of has to be.
+  bool of(const Expr& e) {
+    if (const auto value = constant_float(e)) return std::isfinite(*value);
+    if (e->type.is_int() || e->type.is_bool()) return true;
+    if (const auto* n = e.as<Var>()) {
+      const auto named = names_.find(n->id);
+      return named != names_.end() && of(named->second);
+    }
+    if (const auto* n = e.as<Load>()) return is_tile(n->buffer);
+    if (const auto* n = e.as<Cast>()) return of(n->value);
+    if (const auto* n = e.as<Unary>()) return of(n->a);
+    if (const auto* n = e.as<Fma>()) return of(n->a) && of(n->b) && of(n->c);
+    if (const auto* n = e.as<Select>()) return of(n->a) && of(n->b);
+    if (const auto* n = e.as<Binary>()) return n->op != BinaryOp::Div && of(n->a) && of(n->b);
+    const auto* n = e.as<Intrinsic>();
+    return n && std::ranges::find(kBounded, n->function) != std::end(kBounded);
+  }
+
+  // Exponentials are infinite for arguments above 88 alone; the language says that rows which they rescale then are
+  // NaN.
+  static constexpr Function kBounded[] = {Function::Exp,       Function::Exp2,    Function::Exp10,   Function::FastExp,
+                                          Function::FastExp10, Function::Sigmoid, Function::Tanh,    Function::Erf,
+                                          Function::Sin,       Function::Cos,     Function::FastSin, Function::FastCos};
+  bool is_tile(BufferId id) {
+    if (p_.root(id) != id || p_.buffer(id).space == Space::Global || otherwise_.contains(id)) return false;
+    return !seen_.insert(id).second || std::ranges::all_of(written_[id], [&](const Expr& e) { return of(e); });
+  }
+
+  const ProgramTables& p_;
+  std::map<VarId, Expr> names_;
+  std::map<BufferId, std::vector<Expr>> written_;
+  std::set<BufferId> otherwise_;
+  std::set<BufferId> seen_;  // tiles whose values are among those that are looked at
+};
+
 class LateSums {
  public:
-  LateSums(const TileProgram& p, Placement& placement) : p_(p), placement_(placement) {}
+  LateSums(const TileProgram& p, const Body& in, Placement& placement) : p_(p), placement_(placement), finite_(p, in) {}
 
   Body run(const Body& in) {
     walk(in, [&](const Stmt& s) {
@@ -86,9 +151,9 @@ class LateSums {
     return found;
   }
   // Whether the sum over lanes of the value is the value of the sums over lanes.
-  static bool is_linear(const Expr& e, const Map& map, const Buffers& ids) {
+  bool is_linear(const Expr& e, const Map& map, const Buffers& ids) const {
     auto linear = [&](const Expr& x) { return is_linear(x, map, ids); };
-    auto free = [&](const Expr& x) { return !mentions(x, ids); };
+    auto free = [&](const Expr& x) { return !mentions(x, ids) && finite_(x); };
     if (const auto* n = e.as<Load>()) return ids.contains(n->buffer) && is_element(e, map, n->buffer);
     if (const auto* n = e.as<Fma>())
       return linear(n->c) && ((linear(n->a) && free(n->b)) || (linear(n->b) && free(n->a)));
@@ -213,6 +278,7 @@ class LateSums {
 
   const TileProgram& p_;
   Placement& placement_;
+  mutable Finite finite_;
   std::map<BufferId, std::vector<const Reduce*>> parts_;
   std::map<BufferId, Buffers> sums_;
 };
@@ -220,7 +286,7 @@ class LateSums {
 }  // namespace
 
 Body late_sums(const TileProgram& program, const Launch& launch, Placement& placement) {
-  return LateSums(program, placement).run(launch.body);
+  return LateSums(program, launch.body, placement).run(launch.body);
 }
 
 }  // namespace tilewright::passes
