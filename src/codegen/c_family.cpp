@@ -105,7 +105,8 @@ Text CFamily::sum(const Sum& n, DType type) {
     const Text v = value(widens && (magnitude != 1 || !first) ? c->value : t.value);
     Text product = v;
     if (magnitude != 1)
-      product = {in(v, Binds::Product) + " * " + constant(ir::constant(type, magnitude)), Binds::Product};
+      product = {in(v, Binds::Product) + " * " + constant(ir::constant(type == u16 ? u32 : type, magnitude)),
+                 Binds::Product};  // unsigned in C, too, where a signed product of 16 bits may overflow
     if (first)
       out = negative ? "-" + in(product, Binds::Primary) : in(product, Binds::Sum);
     else
@@ -146,6 +147,8 @@ Text CFamily::binary(BinaryOp op, DType type, const Text& a, const Text& b, cons
     const Binds least = s->binds <= Binds::Shift && s->binds >= Binds::BitOr ? Binds::Sum : s->binds;
     const auto after = static_cast<Binds>(static_cast<int>(s->binds) + 1);
     Text t{in(a, least) + " " + s->symbol + " " + in(b, std::max(least, after)), s->binds};
+    // C multiplies 16 unsigned bits as signed integers, whose product may overflow.
+    if (op == BinaryOp::Mul && type == u16) t.text = "(uint32_t)" + in(a, Binds::Unary) + " * " + in(b, after);
     const bool computes = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul || op == BinaryOp::Div;
     return computes ? rounded(type, t) : t;
   }

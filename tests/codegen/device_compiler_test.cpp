@@ -87,6 +87,15 @@ TEST(DeviceCompiler, CopiesOfHalvesOfBytesCountBytes) {
   EXPECT_EQ(count(copy, "? 16 : 0) / 2u)"), 1) << copy;
 }
 
+// As signed integers, which C would make of them, they may overflow.
+TEST(DeviceCompiler, ProductsOfUnsignedShortsAreUnsigned) {
+  const std::string text = kernel_text(
+      "program p {\n  param A: uint16[64]\n  param B: uint16[64]\n  param C: uint16[64]\n"
+      "  launch l(bx: 1) threads(tx: 64) {\n    B[tx] = A[tx] * A[tx]\n    C[tx] = A[tx] * 40001\n  }\n}\n");
+  EXPECT_EQ(count(text, "(uint16_t)((uint32_t)A[tx] * A[tx])"), 1) << text;
+  EXPECT_EQ(count(text, "(uint16_t)(A[tx] * 40001u)"), 1) << text;
+}
+
 // Two neighbours are converted at once where no turn reads what the one before has stored.
 TEST(DeviceCompiler, PairsThatAreConvertedDoNotReadEachOther) {
   const auto text = [](const std::string& value) {
