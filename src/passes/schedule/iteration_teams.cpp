@@ -93,8 +93,9 @@ class TeamsWriter {
     for (const Stmt& s : parts_.prologue) append(out, around(s, team));
     if (!loop_.once.empty()) append(out, wait_full(loop_.once_ring, {constant(0), constant(0)}, parts_.at));
     const Expr any = binary(BinaryOp::Lt, constant(0), loop_.extent());
-    Body turns = iterations_of(loop_, exchange_, team);
-    if (constant_int(any) == 1)
+    const auto surely = constant_int(any);
+    Body turns = surely == 0 ? Body{} : iterations_of(loop_, exchange_, team);
+    if (surely)
       append(out, std::move(turns));
     else
       out.push_back(loop_.stmt(If{any, std::move(turns), {}}));

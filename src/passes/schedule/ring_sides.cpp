@@ -351,6 +351,8 @@ class SidesWriter {
   // Turn 0 up to its second product; then each turn's first product beside the second of the one before; the last one.
   Body skew(const Skew& s, const For& loop, LocationId at) {
     const DType type = p_.var(loop.var).type;
+    const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
+    if (constant_int(any) == 0) return {};
     const Expr i = var(loop.var, type), one = constant(type, int64_t{1});
     const Substitution first{{loop.var, loop.begin}}, before{{loop.var, sub(i, one)}},
         last{{loop.var, sub(add(loop.begin, loop.extent), one)}};
@@ -389,7 +391,6 @@ class SidesWriter {
     wait_full(*s.second.operand, last, at, out);
     append(out, at_turn({s.second.gemm}, last));
     give_back(*s.second.operand, turn(*s.second.operand, last).slot, at, out);
-    const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
 
