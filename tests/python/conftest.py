@@ -11,6 +11,23 @@ if importlib.util.find_spec("tilewright") is None:
     sys.path.insert(0, str(ROOT / "build/release/python"))
 
 
+def _without_nvrtc(outcome):
+    """Where there is no NVRTC nobody has the text of a GPU's code: what asks for it is skipped (TW8001, of tests of texts as well)."""
+    error = outcome.excinfo and outcome.excinfo[1]
+    if error is not None and "TW8001 cuda: no NVRTC" in str(error):
+        outcome.force_exception(pytest.skip.Exception("there is no NVRTC"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    _without_nvrtc((yield))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    _without_nvrtc((yield))
+
+
 @pytest.fixture
 def tensor_of_device():
     """Makes an object with DLPack's capsule of a tensor of one dimension on a device that need not be there."""
