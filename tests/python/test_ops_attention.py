@@ -457,7 +457,7 @@ def test_plans_for_a_gpu(dim, value_dim, causal):
     for tile in ("K_shared", "V_shared"):
         assert f"ring of {tile}: 2 slots" in text
     assert text.count("its group stays open: other code runs beside it") == 2 and " a from registers" in text
-    assert " 0 bytes of spills" in text or "NVRTC" not in text
+    assert " 0 bytes of spills" in text or "no NVRTC" in text
     text = on_gpu("attention_backward", dim=dim, value_dim=value_dim, causal=causal)
     assert text.count("wgmma.mma_async m64") == 5 and "not wgmma" not in text
     two = text.count("2 x 1 warpgroups") + text.count("1 x 2 warpgroups")
