@@ -39,7 +39,9 @@ def check():
 
 def python(*arguments, cwd=None):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT")}
-    path = os.pathsep.join([PACKAGE, environment.get("PYTHONPATH", "")])
+    # what this process was given, but for the folders that a test before this one put there for its own children
+    given = [f for f in environment.get("PYTHONPATH", "").split(os.pathsep) if os.path.join("tilewright", "children") not in f]
+    path = os.pathsep.join([PACKAGE, *given])
     return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env={**environment, "PYTHONPATH": path})
 
 
