@@ -25,9 +25,11 @@ namespace {
 // on an H200 (bench/results/2026-11-23-prices.json, which has each beside its prediction).
 // A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
-// Of a tile that a pair of blocks shares a half comes for each of them, and no turn is shorter than it takes until both
-// have released a slot and it is full again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles
-// takes 427 clocks a turn alone, 506 and 471 as pairs that share A or B).
+// Of a tile that a pair of blocks shares a half comes for each of them. Where teams take the tiles in turn, no turn is
+// shorter than it takes until both blocks have released a slot and it is full again (fitted to
+// bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 clocks a turn alone, 506 and 471 as pairs
+// that share A or B; 192x64 tiles by 64 are no faster as pairs where a team has all of a tile, 256x32 ones take 0.54 to
+// 0.73 of the time where all teams share it: 2026-11-28-pairs.json and -lines.json).
 constexpr double kHalf = 0.5, kPairTurn = 500;
 // Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
 // the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
@@ -205,7 +207,7 @@ class Pricer {
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
     double turn = kRoundTrip / static_cast<double>(slots);
-    if (plan_.work.shared.valid()) turn = std::max(turn, kPairTurn);
+    if (plan_.work.shared.valid() && plan_.takes(Role::Takes::TilesInTurn)) turn = std::max(turn, kPairTurn);
     if (!plan_.order_of(loop.var)) turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone);
     alone_ += turns * turn;
   }

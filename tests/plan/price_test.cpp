@@ -178,10 +178,12 @@ TEST(Price, OfPairsIsNearWhatWasMeasured) {
   expect_file(kResults + "2026-11-25-prices-of-pairs.json", out.dump(1) + "\n");
 }
 
-// Where nobody says, products of whole lines become pairs: only those that were faster so.
+// Where nobody says, products of whole lines become pairs: only those that were faster so, but for what times differ
+// by.
 TEST(Price, PairsAreTakenWhereTheyWereFaster) {
   const Json results = Json::parse(text_of(kResults + "2026-11-28-pairs.json"));
   size_t taken = 0, left = 0;
+  double gained = 0;
   for (const Json& row : results["rows"]) {
     const std::string form = row["form"];
     if (form != "bf16:nn" && form != "bf16:nt") continue;
@@ -203,10 +205,12 @@ TEST(Price, PairsAreTakenWhereTheyWereFaster) {
     for (const auto& [line, us] : row["us"].items())
       if (line.ends_with("pairs=" + tile)) paired = us;
     EXPECT_GT(paired, 0);
-    EXPECT_LT(paired, row["us"][""].get<double>());
+    EXPECT_LT(paired, 1.02 * row["us"][""].get<double>());
+    gained += std::log(row["us"][""].get<double>() / paired);
   }
-  EXPECT_GE(taken, 10u);
+  EXPECT_GE(taken, 14u);
   EXPECT_GE(left, 10u);
+  EXPECT_GT(gained / static_cast<double>(taken), std::log(1.2));
 }
 
 // Ranks from the least, of what is alike the mean.
