@@ -41,6 +41,41 @@ TEST(Intervals, AComparisonThatMayHaveWrappedTeachesNothing) {
   }
 }
 
+// floor(x / d) < k where x < d k, and k <= floor(x / d) where d k <= x: beside what is known of x, an extent that a
+// call decides too.
+TEST(Intervals, QuotientsAreBoundedByTheirDividends) {
+  const Expr x = x_of(i32), extent = var(VarId{2}, i32);
+  const auto quotient = [](const Expr& a, int64_t by) { return binary(BinaryOp::FloorDiv, a, number(a->type, by)); };
+  Intervals ranges;
+  ranges.set(VarId{2}, {0, 1'000'000});
+  ranges.count(VarId{1}, i32, mul(number(i32, 3), extent));
+  EXPECT_TRUE(ranges.proves(less(quotient(x, 3), extent)));
+  EXPECT_TRUE(ranges.proves(less(quotient(x, 4), extent)));
+  EXPECT_FALSE(ranges.proves(less(quotient(x, 2), extent)));
+  EXPECT_FALSE(ranges.proves(less(add(quotient(x, 3), number(i32, 1)), extent)));
+  EXPECT_TRUE(ranges.proves(less(quotient(x, 3), add(extent, number(i32, 5)))));
+  const VarId named{3};
+  ranges.define(named, quotient(x, 3));
+  EXPECT_TRUE(ranges.proves(less(var(named, i32), extent)));
+  // From below; and dividends below zero, which are rounded down as well.
+  Intervals other;
+  other.set(VarId{1}, {-7, 100});
+  other.set(VarId{2}, {0, 1000});
+  other.assume(binary(BinaryOp::Le, mul(number(i32, 4), extent), x));
+  EXPECT_TRUE(other.proves(binary(BinaryOp::Le, extent, quotient(x, 4))));
+  EXPECT_FALSE(other.proves(less(extent, quotient(x, 4))));
+  Intervals negative;
+  negative.set(VarId{1}, {-7, 100});
+  EXPECT_FALSE(negative.proves(binary(BinaryOp::Le, number(i32, -1), quotient(x, 4))));
+  EXPECT_TRUE(negative.proves(binary(BinaryOp::Le, number(i32, -2), quotient(x, 4))));
+  const Expr shifted = binary(BinaryOp::Shr, x, number(i32, 2));
+  EXPECT_TRUE(other.proves(binary(BinaryOp::Le, extent, shifted)));
+  // A dividend that may wrap around is not what it looks like.
+  Intervals wide;
+  wide.assume(less(x, extent));
+  EXPECT_FALSE(wide.proves(less(quotient(add(x, number(i32, 2)), 3), extent)));
+}
+
 TEST(Intervals, LargeUnsignedNumbersAreNotNegative) {
   const Expr large = number(u64, int64_t{-5}), x = x_of(u64);
   Intervals ranges;

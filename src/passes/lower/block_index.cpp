@@ -35,11 +35,8 @@ class BlockIndex {
       }
       const VarId v = launch.block[d];
       out.push_back(l.make(Let{v, cast(index[d], l.program.var(v).type)}));
-      const Interval extent = l.intervals.of(widen(launch.grid[d]));
-      l.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
-      // What a loop bound says and an interval cannot: v < extent.
       for (const Expr& e : {cast(launch.grid[d], type_), launch.grid[d]})
-        l.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l.program.var(v).type)), widen(e)));
+        l.intervals.count(v, l.program.var(v).type, e);
     }
   }
   Body out;

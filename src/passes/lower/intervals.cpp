@@ -161,6 +161,12 @@ std::optional<Intervals::Order> Intervals::order_of(const Expr& normalized) cons
   return Order{sub(b->b, b->a), b->op == BinaryOp::Lt ? 1 : 0};
 }
 
+void Intervals::count(VarId v, DType type, const Expr& extent) {
+  set(v, {0, std::clamp<int64_t>(of(widen(extent)).high - 1, 0, range_of_type(type).high)});
+  // What the range cannot say, where a call decides the extent.
+  assume(binary(BinaryOp::Lt, widen(var(v, type)), widen(extent)));
+}
+
 void Intervals::assume(const Expr& condition) {
   const size_t first = known_.size();
   for_each_conjunct(condition, [&](const Expr& c) { known_.push_back(normalized(c)); });
@@ -259,20 +265,59 @@ void Intervals::drop_reads(function_ref<bool(BufferId)> changed) {
   }
 }
 
+// A quotient rounded down is less than k where its dividend is less than k times the divisor, and at least k where that
+// is at least as much.
+std::optional<Intervals::Order> Intervals::of_dividend(const Order& order) const {
+  const auto* s = order.gap.as<Sum>();
+  const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, order.gap}};
+  for (const Term& t : terms) {
+    const auto* cast = t.value.as<Cast>();
+    const Expr quotient = cast && cast->value->type.is_signed() ? cast->value : t.value;
+    const auto* b = quotient.as<Binary>();
+    if (!b || (b->op != BinaryOp::FloorDiv && b->op != BinaryOp::Shr) || std::abs(t.coefficient) != 1) continue;
+    const bool shifts = b->op == BinaryOp::Shr;
+    const auto by = constant_int(b->b);
+    if (!by || *by < (shifts ? 0 : 1) || *by >= (shifts ? quotient->type.bits - 1 : kUnbounded)) continue;
+    const int64_t divisor = shifts ? int64_t{1} << *by : *by;
+    const Expr dividend = widen(b->a), rest = sub(order.gap, mul(constant(i64, t.coefficient), t.value));
+    const Interval range = of(dividend), type = range_of_type(b->a->type);
+    const Interval scaled = times({divisor, divisor}, of(rest)),
+                   least = times({divisor, divisor}, {order.least, order.least});
+    // Sums that wrap around are not what they look like.
+    if (!bounded(range) || range.low < type.low || range.high > type.high || !bounded(scaled) || !bounded(least))
+      return std::nullopt;
+    const Expr all = add(mul(constant(i64, divisor), rest), mul(constant(i64, t.coefficient), dividend));
+    return Order{all, least.low - (t.coefficient < 0 ? divisor - 1 : 0)};
+  }
+  return std::nullopt;
+}
+
+bool Intervals::proves(const Order& order) const {
+  if (of(order.gap).low >= order.least) return true;
+  const bool follows = std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
+    const auto known = order_of(k);
+    if (!known) return false;
+    const Interval more = of(sub(order.gap, known->gap));
+    return more.low > -kUnbounded && more.low + known->least >= order.least;
+  });
+  if (follows) return true;
+  const auto dividend = of_dividend(order);
+  return dividend && proves(*dividend);
+}
+
 bool Intervals::proves(const Expr& condition) const {
   bool all = true;
   for_each_conjunct(condition, [&](const Expr& raw) {
+    if (!all) return;
     const Expr c = normalized(raw);
-    if (auto value = constant_int(c)) return void(all = all && *value);
-    const auto order = order_of(c);
-    if (order && of(order->gap).low >= order->least) return;
-    all = all && std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
-            if (equal(k, c)) return true;
-            const auto known = order ? order_of(k) : std::nullopt;
-            if (!known) return false;
-            const Interval more = of(sub(order->gap, known->gap));
-            return more.low > -kUnbounded && more.low + known->least >= order->least;
-          });
+    const auto holds = [&](const Expr& e) {
+      if (auto value = constant_int(e)) return *value != 0;
+      if (std::any_of(known_.begin(), known_.end(), [&](const Expr& k) { return equal(k, e); })) return true;
+      const auto order = order_of(e);
+      return order && proves(*order);
+    };
+    all = holds(c);
+    if (!all && !values_.empty() && order_of(c)) all = holds(with_values(c));
   });
   return all;
 }

@@ -20,6 +20,8 @@ class Intervals {
   void set(ir::VarId var, Interval interval) { vars_[var] = interval; }
   Interval of(const ir::Expr& e) const;
 
+  // A variable that counts from 0 to extent - 1.
+  void count(ir::VarId var, DType type, const ir::Expr& extent);
   // Remembers a condition and what follows from it; forget(mark()) drops what came after. Where a side of a comparison
   // may have wrapped around, nothing follows.
   void assume(const ir::Expr& condition);
@@ -48,6 +50,9 @@ class Intervals {
     int64_t least;
   };
   std::optional<Order> order_of(const ir::Expr& normalized) const;
+  // An order that says the same of a quotient's dividend; none: it holds no quotient, or may leave 64 bits.
+  std::optional<Order> of_dividend(const Order& order) const;
+  bool proves(const Order& order) const;
   bool is_exact(const ir::Expr& wide) const;
   // A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.
   struct Bound {

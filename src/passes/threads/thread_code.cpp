@@ -82,10 +82,8 @@ class ThreadCode {
   }
   void bound_blocks() {
     for (size_t d = 0; d < l_.launch.block.size(); ++d) {
-      const Interval extent = l_.intervals.of(widen(l_.launch.grid[d]));
       const VarId v = l_.launch.block[d];
-      l_.intervals.set(v, {0, extent.high < kUnbounded ? std::max<int64_t>(extent.high - 1, 0) : INT32_MAX});
-      l_.intervals.assume(binary(BinaryOp::Lt, widen(var(v, l_.program.var(v).type)), widen(l_.launch.grid[d])));
+      l_.intervals.count(v, l_.program.var(v).type, l_.launch.grid[d]);
     }
   }
   // Fragments in registers become local arrays, the others shared buffers.
