@@ -103,6 +103,24 @@ TEST(Hints, EachPartCanBeFixed) {
   }
 }
 
+// A launch that stays as it is written has one tile a block: to say so keeps tiles from being brought ahead.
+TEST(Hints, OneTileIsWhatIsWritten) {
+  const char* text =
+      "program rows {\n  param X: bfloat16[16384, 32768]\n  param Y: bfloat16[16384, 32768]\n"
+      "  launch rows(bx: 16384) threads(tx: 512) {{plan}}{\n    fragment x: float32[1, 32768]\n    fragment s: "
+      "float32[1]\n"
+      "    copy from=X[bx, 0 : 32768] to=x\n    map i in 1, j in 32768 {\n      x[i, j] = exp2(x[i, j])\n    }\n"
+      "    reduce sum from=x to=s dim=1\n    map i in 1, j in 32768 {\n      x[i, j] = x[i, j] * s[i]\n    }\n"
+      "    copy from=x to=Y[bx, 0 : 32768]\n  }\n}\n";
+  const auto with = [&](const std::string& plan) {
+    std::string own = text;
+    own.replace(own.find("{{plan}}"), 8, plan);
+    return plan_of(ir::parse(own, "rows.tile"));
+  };
+  EXPECT_NE(with("").find("work persistent"), std::string::npos) << with("");
+  EXPECT_EQ(with("plan(\"work one_tile\") ").find("work persistent"), std::string::npos);
+}
+
 // Plans that nobody would choose mean what the program does.
 TEST(Hints, FixedPlansMeanTheSame) {
   for (const char* plan :
