@@ -95,8 +95,10 @@ class PlanSearch {
       limits_.side_by_side = false;
       return;
     }
-    // A slot of several steps at once hides as much as so many of one.
-    const int64_t enough = std::max<int64_t>((plan::kEnoughSlots + plan.fit.at_once - 1) / plan.fit.at_once, 2);
+    // A slot of several steps at once hides as much as so many of one. Blocks share a multiprocessor if there is room
+    // for enough slots of whatever is in them (decide.cpp).
+    const int64_t at_once = plan.work.blocks_per_multiprocessor > 1 ? 1 : plan.fit.at_once;
+    const int64_t enough = std::max<int64_t>((plan::kEnoughSlots + at_once - 1) / at_once, 2);
     const int64_t fewest = limits_.staging == Staging::None ? 2 : enough;
     if (limits_.staging != Staging::Straight && limits_.slots < fewest)
       limits_.staging = next, limits_.slots = kMaxSlots;

@@ -46,6 +46,11 @@ constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 // nothing before the last has been used.
 constexpr int64_t kFewest = 2;
 
+// Slots of the rings of products that do nothing else, where there is room (bench/results/2026-11-29-slots.json, an
+// H200: 4096 cubed in 128x160 tiles by 64 takes 315 us with two, 221 with three, 198 with four, 226 with six, for which
+// its results leave another way).
+constexpr int64_t kWanted = 4;
+
 constexpr int64_t kChunkBytes = 16384;  // of a warpgroup's result that leaves in chunks: two of 64 rows of 128 bytes
 
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
@@ -164,6 +169,8 @@ class Decider {
   }
   // Teams in turn take all slots that fit: the loader brings a team's first tiles while the other's are in use. So do
   // products of one wave: few blocks wait for memory longer than for their own turns, and nobody else wants the room.
+  // Other products have at least kWanted of them: one is open to the product before, one is used, and what comes takes
+  // longer than a turn.
   void deepen_rings(bool alternating, bool persistent) {
     const bool multiplies = only_multiplies(), one_wave = !persistent && !fills_device();
     for (FoundRing& r : found_.rings) {
@@ -171,6 +178,7 @@ class Decider {
       const bool one_product = one_wave && count_gemms(r.nest.back()->body) == 1;
       const bool deep = multiplies ? one_wave || waits_for_loads(r) : one_product && waits_for_loads(r);
       if (alternating || deep) r.slots = std::max(r.slots, limits_.slots);
+      if (multiplies && leaves_chunks(kEnoughSlots)) r.slots = std::max(r.slots, std::min(limits_.slots, kWanted));
     }
     for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
   }
@@ -229,15 +237,21 @@ class Decider {
     const auto blocks = constant_int(blocks_of(launch_));
     if (!blocks || *blocks > 2 * target_.multiprocessors || limits_.slots < kEnoughSlots) return false;
     std::set<BufferId> moved;
-    int64_t bytes = 0, others = 0;
-    for (const FoundRing& r : rings()) {
-      bytes += r.ahead ? kEnoughSlots * r.bytes : r.bytes;
-      moved.insert(r.tiles.begin(), r.tiles.end());
-    }
+    for (const FoundRing& r : rings()) moved.insert(r.tiles.begin(), r.tiles.end());
+    int64_t others = 0;
     for (BufferId tile : analysis::accessed_by(launch_.body, p_))
       if (p_.buffer(tile).space == Space::Shared && !p_.buffer(tile).is_view() && !moved.contains(tile))
         others += bytes_on_chip(p_.buffer(tile));
-    return bytes + std::max(others, kChunkBytes) <= target_.shared_bytes_of_blocks(2);
+    return bytes_of_rings(kEnoughSlots) + std::max(others, kChunkBytes) <= target_.shared_bytes_of_blocks(2);
+  }
+  int64_t bytes_of_rings(int64_t slots) const {
+    int64_t bytes = 0;
+    for (const FoundRing& r : rings()) bytes += r.ahead ? slots * r.bytes : r.bytes;
+    return bytes;
+  }
+  // Whether rings of so many slots leave room for results, in chunks at least.
+  bool leaves_chunks(int64_t slots) const {
+    return bytes_of_rings(slots) + launch_.threads[0] / kGroup * kChunkBytes <= target_.shared_bytes;
   }
   int64_t widest_accumulator() const {
     int64_t most = 0;

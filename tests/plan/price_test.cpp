@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "driver/arguments.h"
 #include "driver/cuda_engine.h"
@@ -17,6 +18,7 @@
 #include "passes/assume_fast_calls.h"
 #include "passes/gpu_passes.h"
 #include "passes/pipeline.h"
+#include "passes/plan_search.h"
 #include "tilewright/cost.h"
 #include "tilewright/kernels.h"
 
@@ -211,6 +213,41 @@ TEST(Price, PairsAreTakenWhereTheyWereFaster) {
   EXPECT_GE(taken, 14u);
   EXPECT_GE(left, 10u);
   EXPECT_GT(gained / static_cast<double>(taken), std::log(1.2));
+}
+
+// Rings get as many slots as were fastest beside results that are staged.
+TEST(Price, RingsHaveTheSlotsThatWereFastest) {
+  const Json results = Json::parse(text_of(kResults + "2026-11-29-slots.json"));
+  size_t seen = 0;
+  for (const Json& row : results["after"]) {
+    std::istringstream words{row["case"].get<std::string>()};
+    std::string type, order, m, n, k, tiles;
+    words >> type >> order >> m >> n >> k >> tiles;
+    const Row measured{"bf16:" + order, m + "x" + n + "x" + k, tiles};
+    const std::vector<int64_t> t = numbers_in(tiles);
+    // What the test's own product can be; the others have more slots than were measured.
+    if ((order != "nn" && order != "nt") || std::stoll(k) % t[2] != 0) continue;
+    const passes::ThreadLowering lowered =
+        passes::search_plans(passes::assume_fast_calls(product(measured)), gpu_target("sm_90a"), {}, [](auto&&...) {});
+    const std::string ring = fmt::format("ring A_shared, B_shared slots={}", lowered.plans[0].rings[0].slots);
+    if (!row["us"].contains(ring)) continue;
+    SCOPED_TRACE(std::string(row["case"]) + ": " + ring);
+    ++seen;
+    double best = row["us"][""];
+    for (const auto& [line, us] : row["us"].items())
+      if (line != "cublas") best = std::min(best, us.get<double>());
+    EXPECT_LT(row["us"][ring].get<double>(), 1.06 * best);
+  }
+  EXPECT_GE(seen, 8u);
+}
+
+// Two blocks share a multiprocessor, or one has all the slots that fit: not one with the slots of two.
+TEST(Price, SlotsAreThoseOfThePlanThatIsTaken) {
+  const Row row{"bf16:nn", "1536x1536x1536", "64x160x32:4:128"};
+  const passes::ThreadLowering lowered =
+      passes::search_plans(passes::assume_fast_calls(product(row)), gpu_target("sm_90a"), {}, [](auto&&...) {});
+  EXPECT_EQ(lowered.plans[0].work.blocks_per_multiprocessor, 2);
+  EXPECT_GE(lowered.plans[0].rings[0].slots * lowered.plans[0].fit.at_once, 6);
 }
 
 // Ranks from the least, of what is alike the mean.

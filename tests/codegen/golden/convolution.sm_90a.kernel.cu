@@ -3,10 +3,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) convolution_kernel(uint16_t
   const int32_t block = blockIdx.x;
   const int32_t tx = threadIdx.x;
   uint16_t* const patches = (uint16_t*)(tw_shared + 0);
-  uint16_t* const filters = (uint16_t*)(tw_shared + 49152);
-  uint64_t* const patches_filters_full = (uint64_t*)(tw_shared + 131072);
-  uint64_t* const patches_filters_empty = (uint64_t*)(tw_shared + 131096);
-  uint16_t* const sums_staged = (uint16_t*)(tw_shared + 98304);
+  uint16_t* const filters = (uint16_t*)(tw_shared + 65536);
+  uint64_t* const patches_filters_full = (uint64_t*)(tw_shared + 163840);
+  uint64_t* const patches_filters_empty = (uint64_t*)(tw_shared + 163872);
+  uint16_t* const sums_staged = (uint16_t*)(tw_shared + 131072);
   const int32_t warp = __shfl_sync(0xffffffffu, (int32_t)threadIdx.x / 32, 0);
   // convolution.cpp:20
   if (warp == 0) {
@@ -14,9 +14,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) convolution_kernel(uint16_t
       tw_init_barrier(patches_filters_full, 1);
       tw_init_barrier(&patches_filters_full[1], 1);
       tw_init_barrier(&patches_filters_full[2], 1);
+      tw_init_barrier(&patches_filters_full[3], 1);
       tw_init_barrier(patches_filters_empty, 8);
       tw_init_barrier(&patches_filters_empty[1], 8);
       tw_init_barrier(&patches_filters_empty[2], 8);
+      tw_init_barrier(&patches_filters_empty[3], 8);
       tw_fence_barrier_init();
     }
   }
@@ -33,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) convolution_kernel(uint16_t
       for (int32_t k = 0; k < 18; ++k) {
         // convolution.cpp:26
         const int32_t fill = turn * 18 + k;
-        const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-        const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
+        const int32_t slot = (int32_t)((uint32_t)fill & 3u);
+        const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
         tw_wait(&patches_filters_empty[slot], parity ^ 1);
         if (tw_elect()) {
           tw_arrive_expect(&patches_filters_full[slot], 32768);

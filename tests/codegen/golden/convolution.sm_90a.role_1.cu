@@ -11,8 +11,8 @@
       for (int32_t k = 0; k < 18; ++k) {
         // convolution.cpp:28
         const int32_t fill = turn * 18 + k;
-        const int32_t slot = (int32_t)((uint32_t)fill % 3u);
-        const int32_t parity = (int32_t)((uint32_t)fill / 3u & 1u);
+        const int32_t slot = (int32_t)((uint32_t)fill & 3u);
+        const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
         tw_wait(&patches_filters_full[slot], parity);
         tw_hold(sums);
         tw_wgmma_fence();
@@ -21,12 +21,21 @@
           tw_wgmma_m64n128k16_f32_f16_f16_tb(sums, tw_matrix<0x4000004000010000ull>(patches, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(filters, slot * 1024 + k_1 * 128), !(k_1 == 0 && k == 0));
         }
         tw_wgmma_commit();
-        tw_wgmma_wait<0>();
+        tw_wgmma_wait<1>();
         tw_hold(sums);
-        __syncwarp();
-        if ((tx & 31) == 0) {
-          tw_arrive(&patches_filters_empty[slot]);
+        if (0 < k) {
+          __syncwarp();
+          if ((tx & 31) == 0) {
+            tw_arrive(&patches_filters_empty[(int32_t)((uint32_t)(turn * 18 + k - 1) & 3u)]);
+          }
         }
+      }
+      // convolution.cpp:25
+      tw_wgmma_wait<0>();
+      tw_hold(sums);
+      __syncwarp();
+      if ((tx & 31) == 0) {
+        tw_arrive(&patches_filters_empty[(int32_t)((uint32_t)(turn * 18 + 17) & 3u)]);
       }
       // convolution.cpp:30
       if (warp == 0) {
