@@ -23,6 +23,8 @@ struct RowBlock {
   int64_t width;
   Buffer x, other;
 
+  bool is_exponential() const { return o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax; }
+
   void load(const Value& column) const {
     copy(X(row, column), x);
     if (o.function == RowFunction::SoftmaxBackward) copy(Z(row, column), other);
@@ -31,7 +33,9 @@ struct RowBlock {
   // Adds a tile to what is known of the rows. Beyond a row there are zeros, or -inf where the largest is asked for.
   void gather(const RowSums& s) const {
     const int64_t R = o.rows;
-    if (o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax) {
+    if (is_exponential() && o.columns > 0) {
+      raise(s);
+    } else if (is_exponential()) {
       copy(s.first, s.before);
       reduce_max(x, s.first, {.dim = 1, .clear = false});
       // What was -inf so far adds nothing; a row of nothing else ends as 0 / 0.
@@ -51,6 +55,18 @@ struct RowBlock {
       for (auto [i, j] : Parallel(R, width)) other(i, j) = x(i, j) * x(i, j);
       reduce_sum(other, s.second, {.dim = 1, .clear = false});
     }
+  }
+
+  // A row that is on chip whole: softmax has the powers in its place. A part of it may be nothing but -inf, and adds
+  // nothing then; a whole row of it becomes NaN.
+  void raise(const RowSums& s) const {
+    const Buffer& powers = o.function == RowFunction::Softmax ? x : other;
+    reduce_max(x, s.first, {.dim = 1});
+    for (auto [i, j] : Parallel(o.rows, width)) {
+      Value power = exp2((x(i, j) - s.first(i)) * kLog2E);
+      powers(i, j) = o.parts == 1 ? power : if_then_else(s.first(i) == -infinity(f32), 0.0F, power);
+    }
+    reduce_sum(powers, s.second, {.dim = 1});
   }
 
   // The variance is of differences from the mean: the sum of squares would cancel.
@@ -94,16 +110,15 @@ struct RowBlock {
       s.second(i) = whole;
     }
     // The powers that are there are of the part's own largest.
-    if (o.function == RowFunction::Softmax)
-      for (auto [i, j] : Parallel(o.rows, width))
-        other(i, j) =
-            other(i, j) * if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
+    for (auto i : Parallel(o.rows))
+      s.part(i) = if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
   }
 
   // What each element of a row is combined with, once a row.
   void sum_up(const RowSums& s) const {
     for (auto i : Parallel(o.rows)) {
-      if (o.function == RowFunction::Softmax) s.second(i) = 1 / s.second(i);
+      if (o.function == RowFunction::Softmax)
+        s.second(i) = (o.parts > 1 ? Value(s.part(i)) : Value(1.0F)) / s.second(i);
       if (o.function == RowFunction::LogSoftmax) s.second(i) = log2(s.second(i)) * kLn2;
       if (is_norm(o.function)) s.second(i) = rsqrt(s.second(i) / cast(N, f32) + epsilon);
     }
@@ -112,8 +127,8 @@ struct RowBlock {
   void finish(const RowSums& s, const Value& column) const {
     for (auto [i, j] : Parallel(o.rows, width)) {
       Value v = x(i, j);
-      if (o.function == RowFunction::Softmax)  // a row that is on chip whole has its powers there
-        v = (o.columns > 0 ? Value(other(i, j)) : exp2((v - s.first(i)) * kLog2E)) * s.second(i);
+      if (o.function == RowFunction::Softmax)  // of a row that is on chip whole the powers are there
+        v = (o.columns > 0 ? v : exp2((v - s.first(i)) * kLog2E)) * s.second(i);
       // Not of the sum of both: beside a large one the logarithm would be rounded away.
       if (o.function == RowFunction::LogSoftmax) v = v - s.first(i) - s.second(i);
       if (o.function == RowFunction::SoftmaxBackward) v = other(i, j) * (v - s.second(i));
@@ -131,7 +146,6 @@ struct RowBlock {
 
 Program rows(const RowOptions& o) {
   const bool whole = o.columns > 0, backward = o.function == RowFunction::SoftmaxBackward;
-  const bool exponents = o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax;
   const Value M = dynamic("M"), N = whole ? Value(o.columns) : dynamic("N"), epsilon = Scalar("epsilon", f32);
   const Tensor X("X", {M, N}, o.x), Z("Z", {M, N}, o.x), W("W", {N}, o.x), B("B", {N}, o.x), Y("Y", {M, N}, o.result);
   // A part of a row is whole pieces of 8 elements.
@@ -148,8 +162,9 @@ Program rows(const RowOptions& o) {
       // clang-format on
       const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
                       alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};
-      if (exponents) annotate_safe_value(X, -infinity(o.x));
-      exponents ? fill(s.first, -infinity(f32)) : clear(s.first);
+      // Beyond a row. Of rows that are there whole nothing is, and they may come ahead.
+      if (block.is_exponential() && !(whole && o.parts == 1)) annotate_safe_value(X, -infinity(o.x));
+      block.is_exponential() ? fill(s.first, -infinity(f32)) : clear(s.first);
       clear(s.second);
       const auto each_tile = [&](const std::function<void(const Value&)>& run) {
         if (whole) return run(begin);
@@ -159,12 +174,12 @@ Program rows(const RowOptions& o) {
           run(column);
         }
       };
-      if (o.parts > 1) cluster_sync();  // all blocks have begun: there is memory to write to
       if (whole) block.load(begin);
+      if (o.parts > 1) cluster_sync();  // all blocks have begun: there is memory to write to
       each_tile([&](const Value&) { block.gather(s); });
       if (o.parts > 1)
-        exponents ? block.add_powers(s, rank)
-                  : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
+        block.is_exponential() ? block.add_powers(s, rank)
+                               : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
       if (o.function == RowFunction::LayerNorm) {
         for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
         each_tile([&](const Value& column) { block.spread(s, column); });
