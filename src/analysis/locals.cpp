@@ -49,6 +49,18 @@ class KeptValue {
     run(body);
     return is_read_;
   }
+  // In one of the turns of the loop around it.
+  bool is_read_in(const Body& body, const For& around) {
+    constexpr int64_t kMostTurns = 64;
+    const auto begin = constant_int(around.begin), extent = constant_int(around.extent);
+    if (!begin || !extent || *extent > kMostTurns) return is_read_in(body);
+    const std::vector<bool> before = written_;
+    for (int64_t i = 0; i < *extent && !is_read_; ++i) {
+      at_.values[around.var] = *begin + i, written_ = before, known_.clear();
+      run(body);
+    }
+    return is_read_;
+  }
 
  private:
   void run(const Body& body) {
@@ -76,17 +88,40 @@ class KeptValue {
     for (const Effect& e : effects)
       if (is_mine(e) && is_write(e)) touch(e.region, true);
     if (const auto* n = s.as<For>()) return loop(*n);
+    if (const auto* n = s.as<If>()) return branch(*n);
     const std::vector<bool> before = written_;
-    std::vector<std::vector<bool>> after;
-    for_each_body(s, [&](const Body& body) {
-      written_ = before;
+    const size_t known = known_.size();
+    for_each_body(s, [&](const Body& body) {  // who runs it, and how often, is open
       run(body);
-      after.push_back(written_);
+      written_ = before, known_.resize(known);
     });
-    if (after.empty()) return;
-    written_ = s.as<If>() ? after.front() : before;  // who runs the others, and how often, is open
-    for (const std::vector<bool>& other : after)
-      for (size_t i = 0; i < written_.size(); ++i) written_[i] = written_[i] && other[i];
+  }
+  void branch(const If& n) {
+    if (const auto taken = value_at(n.condition, at_)) return run(*taken ? n.then_body : n.else_body);
+    const Expr turned = logical_not(n.condition);
+    const std::vector<bool> before = written_, then = in_branch(n.condition, n.then_body, before),
+                            other = in_branch(turned, n.else_body, before);
+    for (size_t i = 0; i < written_.size(); ++i) written_[i] = then[i] && other[i];
+    if (reads_memory(n.condition)) return;
+    known_.emplace_back(n.condition, then), known_.emplace_back(turned, other);
+  }
+  // What is written behind a branch that is taken where the condition holds.
+  std::vector<bool> in_branch(const Expr& condition, const Body& body, const std::vector<bool>& before) {
+    written_ = before;
+    const size_t known = known_.size();
+    for (const auto& [same, written] : known_)
+      for (size_t i = 0; equal(same, condition) && i < written_.size(); ++i) written_[i] = written_[i] || written[i];
+    run(body);
+    known_.resize(known);
+    return written_;
+  }
+  bool reads_memory(const Expr& condition) const {
+    bool reads = false;
+    walk(condition, [&](const Expr& e) {
+      const auto* v = e.as<Var>();
+      reads = reads || e.as<Load>() || (v && at_.values.contains(v->id));
+    });
+    return reads;
   }
   void loop(const For& n) {
     const auto begin = index_at(n.begin, at_), extent = index_at(n.extent, at_);
@@ -94,13 +129,18 @@ class KeptValue {
     if (!begin || !extent || may_jump(n.body)) {  // no turn, perhaps, or not all of one
       at_.values.erase(n.var);
       if (begin) at_.values[n.var] = *begin;
+      const size_t known = known_.size();
       run(n.body);
-      at_.values.erase(n.var), written_ = before;
+      at_.values.erase(n.var), written_ = before, known_.resize(known);
       return;
     }
+    bool names = false;  // which stand for something else in the next turn
+    walk(n.body, [&](const Stmt& s) { names = names || s.as<Let>(); });
+    const size_t known = known_.size();
     for (int64_t i = 0; i < *extent && !is_read_; ++i) {
       at_.values[n.var] = *begin + i;
       run(n.body);
+      if (names) known_.resize(known);
       if (std::find(written_.begin(), written_.end(), false) == written_.end()) break;
     }
     at_.values.erase(n.var);
@@ -131,25 +171,30 @@ class KeptValue {
   const BufferId id_;
   Point at_;
   std::vector<bool> written_;
+  std::vector<std::pair<Expr, std::vector<bool>>> known_;  // to be written where the condition holds
   int64_t steps_ = 0;
   bool is_read_ = false;
 };
 
 // Whether all uses are in a loop of which a turn may find what one before has left.
 bool is_kept(const Stmt& s, const ProgramTables& p, BufferId id) {
-  const Stmt* at = &s;
-  for (bool loops = false;;) {
-    loops = loops || at->as<For>() || at->as<While>();
+  const For* around = nullptr;
+  bool loops = false;
+  const auto is_read_in = [&](const Body& body) {
+    if (!loops) return false;
+    return around ? KeptValue(p, id).is_read_in(body, *around) : KeptValue(p, id).is_read_in(body);
+  };
+  for (const Stmt* at = &s;;) {
     std::vector<const Body*> bodies;
     for_each_body(*at, [&](const Body& inner) {
       if (used_roots(inner, p).contains(id)) bodies.push_back(&inner);
     });
-    if (bodies.size() != 1) return loops && KeptValue(p, id).is_read_in({*at});
+    if (bodies.size() != 1) return is_read_in({*at});
+    if (at->as<For>() || at->as<While>()) loops = true, around = at->as<For>();
     std::vector<const Stmt*> users;
     for (const Stmt& inner : *bodies[0])
       if (used_roots({inner}, p).contains(id)) users.push_back(&inner);
-    if (users.size() > 1 || !lives_within(*users[0], p, id, used_within(*users[0], p)))
-      return loops && KeptValue(p, id).is_read_in(*bodies[0]);
+    if (users.size() > 1 || !lives_within(*users[0], p, id, used_within(*users[0], p))) return is_read_in(*bodies[0]);
     at = users[0];
   }
 }
