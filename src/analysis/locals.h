@@ -8,5 +8,8 @@ namespace tilewright::analysis {
 // are declared around it.
 std::set<ir::BufferId> locals_of(const ir::Body& body, const ir::ProgramTables& program,
                                  const std::set<ir::BufferId>& declared);
+// The same where a turn of a loop may find in a local what one before has left: such a local is the loop's neighbour.
+std::set<ir::BufferId> locals_that_stay(const ir::Body& body, const ir::ProgramTables& program,
+                                        const std::set<ir::BufferId>& declared);
 
 }  // namespace tilewright::analysis

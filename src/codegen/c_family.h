@@ -78,7 +78,9 @@ class CFamily {
   std::string value_of_bits(DType type, const std::string& bits);
 
   // The locals of which all uses in it are in this body, and not all of them in one that is further in.
-  std::set<ir::BufferId> locals_of(const ir::Body& b) const { return analysis::locals_of(b, program_, declared_); }
+  virtual std::set<ir::BufferId> locals_of(const ir::Body& b) const {
+    return analysis::locals_of(b, program_, declared_);
+  }
   void line(const std::string& s) { out_ += std::string(2 * depth_, ' ') + s + "\n"; }
   void open(const std::string& head);
   void reopen(const std::string& head);  // another arm

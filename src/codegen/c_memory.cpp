@@ -17,12 +17,14 @@ std::string CMemory::pointer(BufferId id) {
   const BufferId root = program_.root(id);
   if (program_.buffer(root).address) return fmt::format("(({}*){})", type, pointer(root));
   const std::string& name = names_.of(root);
+  const char* place = is_variable(program_.buffer(root)) ? "&" : "";
   if (b.cta) {
     pieces_.insert("tw_map_shared");
-    const char* place = program_.buffer(root).rank() == 0 ? "&" : "";
     return fmt::format("(({}*)tw_map_shared({}{}, {}))", type, place, name, text(narrowed(b.cta)));
   }
-  return b.is_view() && storage_type(program_.buffer(root).type) != type ? fmt::format("(({}*){})", type, name) : name;
+  if (b.is_view() && storage_type(program_.buffer(root).type) != type)
+    return fmt::format("(({}*){}{})", type, place, name);
+  return b.is_view() && *place ? fmt::format("(&{})", name) : name;
 }
 
 namespace {

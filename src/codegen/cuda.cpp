@@ -557,6 +557,10 @@ class CudaText final : public CudaAsync {
   }
 
   // ---- declarations
+  // A thread keeps its locals from one turn to the next.
+  std::set<BufferId> locals_of(const Body& b) const override {
+    return analysis::locals_that_stay(b, program_, declared_);
+  }
   void declare_local(BufferId id) override {
     const Buffer& b = program_.buffer(id);
     const std::string name = names_.declare(id, b.name);

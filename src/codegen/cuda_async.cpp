@@ -61,15 +61,17 @@ std::string CudaAsync::made_helpers() const {
 
 // ---- TMA
 
-// The dimensions of a map: the hardware need not walk those of one element, of which the box takes that one.
+// The dimensions of a map: the hardware need not walk those of one element, of which the box takes that one and no
+// more.
 std::vector<size_t> CudaAsync::walked_dims(const Region& global) const {
   const std::vector<Expr>& shape = program_.buffer(global.buffer).shape;
+  const auto is_one = [&](size_t d) {
+    return constant_int(shape[d]) == 1 && constant_int(global.min[d]) == 0 && constant_int(global.extent[d]) == 1;
+  };
   std::vector<size_t> out;
   for (size_t d = 0; d < shape.size(); ++d)
-    if (d + 2 >= shape.size() || constant_int(shape[d]) != 1 || constant_int(global.min[d]) != 0) out.push_back(d);
-  if (const size_t n = out.size();
-      n > 2 && constant_int(shape[out[n - 2]]) == 1 && constant_int(global.min[out[n - 2]]) == 0)
-    out.erase(out.end() - 2);
+    if (d + 2 >= shape.size() || !is_one(d)) out.push_back(d);
+  if (const size_t n = out.size(); n > 2 && is_one(out[n - 2])) out.erase(out.end() - 2);
   return out;
 }
 
@@ -77,6 +79,10 @@ std::string CudaAsync::map_of(const Region& global, const Buffer& shared) {
   CudaTensorMap map;
   map.buffer = global.buffer, map.dims = walked_dims(global);
   for (size_t d : map.dims) map.box.push_back(constant_int(global.extent[d]).value_or(1));
+  int64_t in_box = 1, copied = 1;
+  for (int64_t n : map.box) in_box *= n;
+  for (const Expr& n : global.extent) copied *= constant_int(n).value_or(1);
+  check_internal(in_box == copied, "a box of {} elements for a copy of {}", in_box, copied);
   map.swizzle_bytes = shared.memory && shared.memory->swizzle().bits > 0 ? shared.memory->swizzle().span() : 0;
   auto found = std::find(maps_.begin(), maps_.end(), map);
   const int index = static_cast<int>(found - maps_.begin());

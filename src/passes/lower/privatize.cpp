@@ -57,10 +57,12 @@ class Privatize {
   }
   void enter(const Stmt& nest, Box box, bool repeated) {
     Body inside{nest};
+    std::vector<Expr> masks;
     while (inside.size() == 1 && (inside[0].as<For>() || inside[0].as<If>())) {  // the nest's own loops and masks
       const auto* f = inside[0].as<For>();
       if (f && box_of(*f) != box) break;
       if (const auto* i = inside[0].as<If>(); i && !i->else_body.empty()) break;
+      if (const auto* i = inside[0].as<If>()) masks.push_back(i->condition);
       inside = f ? f->body : inside[0].as<If>()->then_body;
     }
     for (BufferId id : used_buffers({nest})) {
@@ -70,14 +72,14 @@ class Privatize {
       use.boxes.insert(box);
       use.repeated = use.repeated || repeated;
       use.in_map = use.in_map || is_map(box);
-      use.written_first = use.written_first && writes_first(inside, found->first);
+      const bool masked = std::any_of(masks.begin(), masks.end(), [&](auto& e) { return reads(e, found->first); });
+      use.written_first = use.written_first && !masked && writes_first(inside, found->first);
     }
   }
   bool writes_first(const Body& body, BufferId id) const {
     for (const Stmt& s : body) {
       if (!mentions({s}, id)) continue;
-      if (const auto* n = s.as<Store>())
-        return l_.program.root(n->to.buffer) == id && l_.buffer(id).rank() == 0 && !reads(n->value, id);
+      if (const auto* n = s.as<Store>()) return n->to.buffer == id && l_.buffer(id).rank() == 0 && !reads(n->value, id);
       if (const auto* f = s.as<For>()) return fills(*f, id);
       return false;
     }

@@ -19,6 +19,60 @@ std::optional<Sync> meeting_of(const Role& role, const NamedBarriers& barriers) 
   return number ? std::optional(Sync{SyncScope::Named, constant(*number), threads, false}) : std::nullopt;
 }
 
+// A copy of the asynchronous proxy.
+bool is_by_proxy(const Copy& n) { return !n.completion.immediate() && n.completion.queue != Queue::CpAsync; }
+
+// Shared buffers that instructions may still use which threads have issued and not waited for.
+class OpenUses {
+ public:
+  explicit OpenUses(const ThreadProgram& p) : p_(p) {}
+
+  void statement(const Stmt& s) {
+    if (const auto* n = s.as<Wgmma>())
+      for (const Region* r : {&n->a, &n->b}) open(queues_[Queue::Wgmma], r->buffer);
+    if (const auto* n = s.as<Store>(); n && n->queue != Queue::None) open(queues_[n->queue], n->to.buffer);
+    if (const auto* n = s.as<Copy>(); n && !n->completion.immediate()) {
+      const BufferId barrier = n->completion.barrier.buffer;
+      std::set<BufferId>& list = barrier.valid() ? barriers_[p_.root(barrier)] : queues_[n->completion.queue];
+      open(list, n->from.buffer), open(list, n->to.buffer);
+    }
+    if (const auto* n = s.as<Arrive>(); n && n->queue != Queue::None)
+      barriers_[p_.root(n->barrier.buffer)].merge(std::exchange(queues_[n->queue], {}));
+    if (const auto* n = s.as<Drain>(); n && n->pending == 0) queues_.erase(n->queue);
+    std::map<Queue, std::set<BufferId>> after;
+    const auto before = queues_;
+    bool inside = false;
+    for_each_body(s, [&](const Body& body) {  // which some threads do not run, or no thread
+      inside = true, queues_ = before;
+      for (const Stmt& x : body) statement(x);
+      for (const auto& [queue, list] : queues_) after[queue].insert(list.begin(), list.end());
+    });
+    if (!inside) return;
+    for (const auto& [queue, list] : before) after[queue].insert(list.begin(), list.end());
+    queues_ = std::move(after);
+  }
+  // What the statement may wait for.
+  std::set<BufferId> before(const Stmt& s) const {
+    std::set<BufferId> out;
+    for (const auto& [queue, list] : queues_) out.insert(list.begin(), list.end());
+    walk({s}, [&](const Stmt& x) {
+      const auto* n = x.as<Wait>();
+      const auto found = n ? barriers_.find(p_.root(n->barrier.buffer)) : barriers_.end();
+      if (found != barriers_.end()) out.insert(found->second.begin(), found->second.end());
+    });
+    return out;
+  }
+
+ private:
+  void open(std::set<BufferId>& list, BufferId id) const {
+    if (p_.buffer(id).space == Space::Shared) list.insert(p_.root(id));
+  }
+
+  const ThreadProgram& p_;
+  std::map<Queue, std::set<BufferId>> queues_;
+  std::map<BufferId, std::set<BufferId>> barriers_;  // on whose phases they complete
+};
+
 }  // namespace
 
 SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, const NamedBarriers& barriers,
@@ -26,8 +80,12 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     : program_(program), launch_(launch), barriers_(barriers), own_roles_(own_roles), top_(uses_of(launch.body)) {
   walk(launch.body, [&](const Stmt& s) {
     if (s.as<Return>()) may_wait_ = false;
-    if (const auto* copy = s.as<Copy>(); copy && copy->completion.queue == Queue::BulkStore)
-      stored_from_.insert(program.root(copy->from.buffer));
+    const auto* copy = s.as<Copy>();
+    if (copy && copy->completion.queue == Queue::BulkStore) stored_from_.insert(program.root(copy->from.buffer));
+    if (copy && is_by_proxy(*copy)) landing_.insert(program.root(copy->to.buffer));
+    if (s.as<Wgmma>() || (copy && is_by_proxy(*copy))) return;
+    for (const Effect& e : effects_of(s).list)
+      if (e.region.valid()) touched_.insert(program.root(e.region.buffer));
   });
   for (const Buffer& b : program.buffers)
     if (b.cta) written_by_peers_.insert(b.root);
@@ -37,9 +95,11 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
 
 SharedLives::Uses SharedLives::uses_of(const Body& body) const {
   Uses out;
+  OpenUses open(program_);
   for (size_t i = 0; i < body.size(); ++i) {
-    std::set<BufferId> roots;
-    for (BufferId id : used_buffers({body[i]})) roots.insert(program_.root(id));
+    std::set<BufferId> roots = used_roots({body[i]}, program_);
+    roots.merge(open.before(body[i]));
+    open.statement(body[i]);
     for (BufferId id : roots)
       if (program_.buffer(id).space == Space::Shared) out[id].push_back(i);
   }
@@ -47,6 +107,12 @@ SharedLives::Uses SharedLives::uses_of(const Body& body) const {
 }
 
 std::optional<Seam> SharedLives::seam(BufferId early, BufferId late) const {
+  auto out = unfenced(early, late);
+  if (out) out->fence = touched_.contains(early) && (landing_.contains(late) || written_by_peers_.contains(late));
+  return out;
+}
+
+std::optional<Seam> SharedLives::unfenced(BufferId early, BufferId late) const {
   if (!may_wait_ || stored_from_.contains(early) || written_by_peers_.contains(early) || !top_.contains(early) ||
       !top_.contains(late))
     return std::nullopt;
@@ -98,16 +164,24 @@ bool SharedLives::is_told_to_peers(const Body& body, size_t at, BufferId late) c
 }
 
 void wait_at(Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams) {
+  const auto wait = [](Body& body, const Seam& seam, const Sync& meeting, LocationId at) {
+    Body both;
+    if (seam.fence) both.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
+    both.push_back(make_stmt(meeting, at));
+    body.insert(body.begin() + static_cast<int64_t>(seam.at), both.begin(), both.end());
+  };
   for (auto seam = seams.rbegin(); seam != seams.rend(); ++seam) {
+    // With a fence it comes before the same place without one.
+    if (seam != seams.rbegin() &&
+        std::tie(std::prev(seam)->role, std::prev(seam)->at) == std::tie(seam->role, seam->at))
+      continue;
     if (!seam->role) {
-      launch.body.insert(launch.body.begin() + static_cast<int64_t>(seam->at),
-                         make_stmt(Sync{}, launch.body[seam->at]->location));
+      wait(launch.body, *seam, Sync{}, launch.body[seam->at]->location);
       continue;
     }
     const Stmt& statement = launch.body[*seam->role];
     Role role = *statement.as<Role>();
-    role.body.insert(role.body.begin() + static_cast<int64_t>(seam->at),
-                     make_stmt(*meeting_of(role, barriers), statement->location));
+    wait(role.body, *seam, *meeting_of(role, barriers), statement->location);
     launch.body[*seam->role] = make_stmt(std::move(role), statement->location);
   }
 }

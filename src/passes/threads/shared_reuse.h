@@ -9,6 +9,7 @@ namespace tilewright::passes {
 struct Seam {
   std::optional<size_t> role;  // number of the statement of the launch that is the role; none: the launch's own list
   size_t at = 0;
+  bool fence = false;  // asynchronous copies land there, behind what threads did
   auto operator<=>(const Seam&) const = default;
 };
 
@@ -22,7 +23,10 @@ class SharedLives {
   std::optional<Seam> seam(ir::BufferId early, ir::BufferId late) const;
 
  private:
-  using Uses = std::map<ir::BufferId, std::vector<size_t>>;  // the numbers of the statements that use a buffer
+  std::optional<Seam> unfenced(ir::BufferId early, ir::BufferId late) const;
+  // The numbers of the statements that use a buffer; what an instruction uses that threads do not wait for is used
+  // until they do.
+  using Uses = std::map<ir::BufferId, std::vector<size_t>>;
   Uses uses_of(const ir::Body& body) const;
   bool only_fills(size_t role, ir::BufferId early) const;
   std::optional<Seam> in_role(size_t role, ir::BufferId early, ir::BufferId late) const;
@@ -36,6 +40,8 @@ class SharedLives {
   std::map<size_t, Uses> roles_;
   std::set<ir::BufferId> stored_from_;       // by TMA, which reads while the threads go on
   std::set<ir::BufferId> written_by_peers_;  // by other blocks of the cluster
+  std::set<ir::BufferId> landing_;           // written by asynchronous copies
+  std::set<ir::BufferId> touched_;           // by threads themselves
 };
 
 // Lets those who use what begins at the seams wait for each other there.

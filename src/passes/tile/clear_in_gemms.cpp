@@ -43,7 +43,7 @@ class Clearer {
           out.erase(out.begin() + static_cast<std::ptrdiff_t>(fill));
           continue;
         }
-        for (BufferId id : used_buffers({out[fill]})) between.insert(p_.root(id));
+        between.merge(used_roots({out[fill]}, p_));
       }
       out.push_back(make_stmt(std::move(f), in[i]->location));
     }
@@ -58,14 +58,14 @@ class Clearer {
     if (b.space != Space::Fragment || b.is_view()) return false;
     Stmt* only = nullptr;
     for (Stmt& x : loop.body) {
-      if (!used_buffers({x}).contains(c)) continue;
+      if (!uses(x, c)) continue;
       if (only || !x.as<Gemm>()) return false;
       only = &x;
     }
     if (!only) return false;
     Gemm g = *only->as<Gemm>();
     if (!is_whole(fill->to, b) || !is_whole(g.c, b)) return false;
-    if (g.clear || g.a.buffer == c || g.b.buffer == c) return false;
+    if (g.clear || multiplies(g, c)) return false;
     if (b.type == f64) return false;  // choose_mma says why
     g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
     *only = make_stmt(std::move(g), (*only)->location);
@@ -78,24 +78,29 @@ class Clearer {
     const BufferId c = fill->to.buffer;
     const Buffer& b = p_.buffer(c);
     if (b.space != Space::Fragment || b.is_view() || !is_whole(fill->to, b)) return false;
-    std::vector<Stmt*> uses;
+    std::vector<Stmt*> users;
     int inside = 0;
     for (Stmt& x : loop.body) {
-      if (used_buffers({x}).contains(c)) uses.push_back(&x);
+      if (uses(x, c)) users.push_back(&x);
       walk({x}, [&](const Stmt& y) {
         for (const Effect& e : effects_of(y).list) inside += e.region.valid() && p_.root(e.region.buffer) == c;
       });
     }
-    if (uses.size() < 2 || uses_.at(c) != inside + 1) return false;
-    const auto* first = uses.front()->as<Gemm>();
-    const auto* last = uses.back()->as<Fill>();
+    if (users.size() < 2 || uses_.at(c) != inside + 1) return false;
+    const auto* first = users.front()->as<Gemm>();
+    const auto* last = users.back()->as<Fill>();
     if (!first || !last || !is_zero(last->value) || !is_whole(last->to, b) || !is_whole(first->c, b)) return false;
-    if (first->clear || first->a.buffer == c || first->b.buffer == c) return false;
+    if (first->clear || multiplies(*first, c)) return false;
     Gemm g = *first;
     g.clear = constant(boolean, int64_t{1});
-    *uses.front() = make_stmt(std::move(g), (*uses.front())->location);
-    loop.body.erase(loop.body.begin() + (uses.back() - loop.body.data()));
+    *users.front() = make_stmt(std::move(g), (*users.front())->location);
+    loop.body.erase(loop.body.begin() + (users.back() - loop.body.data()));
     return true;
+  }
+  // By its own name or by a view's.
+  bool uses(const Stmt& s, BufferId c) const { return used_roots({s}, p_).contains(c); }
+  bool multiplies(const Gemm& g, BufferId c) const {
+    return p_.root(g.a.buffer) == c || p_.root(g.b.buffer) == c || (g.is_sparse() && p_.root(g.metadata.buffer) == c);
   }
   static bool is_zero(const Expr& e) {
     const auto* c = e.as<Const>();
