@@ -266,7 +266,8 @@ void add_tile_operations(std::vector<Operation>& table) {
       {"tma_copy", "tile",
        "src: tile, dst: tile, *, barrier: tile = None, cluster_mask: int = 0, "
        "leader_scope_threads: ignored = None, eviction_policy: ignored = None, annotations: ignored = None",
-       "A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait.",
+       "A bulk copy that does not wait: a load announces its bytes at `barrier` itself, which leaves "
+       "T.barrier_arrive to the program; a store joins the queue of T.tma_store_wait.",
        tma_copy},
       {"load_to_barrier", "scope", "src: tile, dst: tile, barrier: tile",
        "A bulk load that does not wait, and completes at a barrier that has been told its bytes.", load_to_barrier},

@@ -1347,7 +1347,7 @@ def tanh(x: _Operand) -> PrimExpr:
 def thread_return() -> _Any:
     """This thread is done with the launch."""
 def tma_copy(src: _Operand, dst: _Operand, *, barrier: _Operand | None = None, cluster_mask: _int | _Any = 0, leader_scope_threads: _object | None = None, eviction_policy: _object | None = None, annotations: _object | None = None) -> _Any:
-    """A bulk copy that does not wait: a load tells `barrier` its bytes, a store joins the queue of T.tma_store_wait."""
+    """A bulk copy that does not wait: a load announces its bytes at `barrier` itself, which leaves T.barrier_arrive to the program; a store joins the queue of T.tma_store_wait."""
 def tma_store_arrive() -> _Any:
     """Closes a group of bulk stores; T.tma_copy closes its own."""
 def tma_store_wait(count: _int | _Any = 0, read: _object = True) -> _Any:
