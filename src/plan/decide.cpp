@@ -178,7 +178,8 @@ class Decider {
       const bool one_product = one_wave && count_gemms(r.nest.back()->body) == 1;
       const bool deep = multiplies ? one_wave || waits_for_loads(r) : one_product && waits_for_loads(r);
       if (alternating || deep) r.slots = std::max(r.slots, limits_.slots);
-      if (multiplies && leaves_chunks(kEnoughSlots)) r.slots = std::max(r.slots, std::min(limits_.slots, kWanted));
+      for (int64_t slots = std::min(limits_.slots, kWanted); multiplies && slots > r.slots; --slots)
+        if (slots >= kEnoughSlots && leaves_chunks(slots)) r.slots = slots;
     }
     for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
   }
@@ -249,9 +250,11 @@ class Decider {
     for (const FoundRing& r : rings()) bytes += r.ahead ? slots * r.bytes : r.bytes;
     return bytes;
   }
-  // Whether rings of so many slots leave room for results, in chunks at least.
+  // Whether rings of so many slots leave room for results, in chunks at least, in each of the blocks that are to share
+  // a multiprocessor.
   bool leaves_chunks(int64_t slots) const {
-    return bytes_of_rings(slots) + launch_.threads[0] / kGroup * kChunkBytes <= target_.shared_bytes;
+    const int64_t blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
+    return bytes_of_rings(slots) + launch_.threads[0] / kGroup * kChunkBytes <= target_.shared_bytes_of_blocks(blocks);
   }
   int64_t widest_accumulator() const {
     int64_t most = 0;

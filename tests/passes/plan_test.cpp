@@ -107,7 +107,7 @@ TEST(Plans, TeamsInTurnHaveAllSlots) {
     const Planned p = planned(text, {.slots = 6, .alternating = alternating});
     ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
     EXPECT_EQ(p.plan.takes(plan::Role::Takes::TilesInTurn), alternating);
-    EXPECT_EQ(p.plan.rings[0].slots, alternating ? 6 : 2);
+    EXPECT_EQ(p.plan.rings[0].slots, alternating ? 6 : 4);
     expect_same_meaning(p, {numbers({512, 128}, f16, 1), numbers({128, 256}, f16, 2)}, {512, 256}, f16);
   }
 }
