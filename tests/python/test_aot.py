@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -555,19 +556,21 @@ def test_the_pages_cmake(tmp_path, how):
     assert FIND in page
     page = page.replace(FIND, how)
     (project / "CMakeLists.txt").write_text(page + more)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    configure = ["cmake", "-S", project, "-B", tmp_path / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_PYTHON={sys.executable}"]
+    python = tmp_path / "python"  # with this one's path, which is not for a CMake that is a program of another Python
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(os.pathsep.join(p for p in sys.path if p))} exec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    configure = ["cmake", "-S", project, "-B", tmp_path / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_PYTHON={python}"]
     build = ["cmake", "--build", tmp_path / "b", "--target", "app", "second"]
     for line in (configure, build):
-        ran = subprocess.run(line, capture_output=True, text=True, env=environment)
+        ran = subprocess.run(line, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert subprocess.run([tmp_path / "b/app"], env={}, capture_output=True, text=True).stdout == blocks("")[1]
     assert subprocess.run([tmp_path / "b/second"], env={}).returncode == 0
-    again = subprocess.run(build, capture_output=True, text=True, env=environment)
+    again = subprocess.run(build, capture_output=True, text=True)
     assert "no work to do" in again.stdout
     bad = project / "CMakeLists.txt"
     bad.write_text(page.replace("kernels.py:scale", "kernels.cu"))
-    ran = subprocess.run(configure, capture_output=True, text=True, env=environment)
+    ran = subprocess.run(configure, capture_output=True, text=True)
     assert ran.returncode != 0 and "'kernels.cu' is none of FILE.tile, FILE.py" in ran.stderr.replace("\n  ", " ")
 
 
