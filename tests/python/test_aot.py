@@ -605,3 +605,13 @@ int main(void) {{
 }}
 """, objects(tmp_path, "extents"))  # fmt: skip
     assert subprocess.run([app], capture_output=True, text=True).stdout == "2 3 5"
+
+
+def test_a_command_shows_no_line_of_what_started_it(tmp_path):
+    """As a file of its own starts it, which pip writes."""
+    (tmp_path / "add.tile").write_text(BARE)
+    (tmp_path / "started.py").write_text("import sys\nfrom tilewright.command import main\nsys.exit(main())\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_NVRTC": "/nowhere"}
+    ran = subprocess.run([sys.executable, "started.py", "build", "add.tile", "--arch", "sm_90a", "-o", "out"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    answered, shown = "TW8001" in ran.stderr, "started.py" in ran.stderr
+    assert answered and not shown
