@@ -123,10 +123,10 @@ def _text_of(name):
     if text.startswith("torch."):
         return _of_torch(text[6:])
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
+    if numpy is not None and isinstance(name, (type, numpy.dtype)):  # older versions take a tensor for its dtype
         try:
             return numpy.dtype(name).name
-        except (TypeError, ValueError):  # the latter of what has a member `dtype` that is none of NumPy's
+        except (TypeError, ValueError):
             pass
     return text
 

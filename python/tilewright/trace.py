@@ -132,6 +132,8 @@ def place_of_call():
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        if code in entrances:
+            return None
         library = str(frame.f_globals.get("__name__")).partition(".")[0]
         if not is_ours(code) and not is_of_python(code) and library not in _LIBRARIES:
             return (code.co_filename, *_line_and_column(frame, code))

@@ -258,7 +258,10 @@ std::string cuda_origin(const ir::TileProgram& program, const std::string& arch,
 }
 
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump) {
-  const std::string code_arch = code_architecture(arch, rt::device_count() > 0 ? cuda::architecture() : "");
+  const bool runs = rt::device_count() > 0;
+  if (!runs && !runtime::Nvrtc::is_there())  // the text is all there is to ask for, and nobody has to compile it
+    return load_cuda_text(choose_unseen(program, arch, dump).text, build_plan(program), {});
+  const std::string code_arch = code_architecture(arch, runs ? cuda::architecture() : "");
   const runtime::LoweredPlace place(cuda_origin(program, arch, code_arch), runtime::own_build_id());
   // A dump shows stages, which only lowering has.
   if (std::optional<runtime::LoweredKernel> found = dump.wanted() ? std::nullopt : place.find()) {

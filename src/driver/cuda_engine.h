@@ -45,8 +45,8 @@ std::string cuda_origin(const ir::TileProgram& program, const std::string& arch,
 // What the code of a kernel is made for: a plan for an older GPU (before sm_90) becomes the code of the one that is
 // here.
 std::string code_architecture(const std::string& planned, const std::string& here);
-// A canonical program for tensors in device memory. CompileError for what the engine refuses, and where there is no
-// device compiler.
+// A canonical program for tensors in device memory. CompileError for what the engine refuses, and where there is a
+// device and no device compiler. Where there is neither, it has a text, that of the first plan.
 runtime::Version build_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump);
 // The program's plan with what the text asks of a call beyond it.
 runtime::LaunchPlan plan_of_text(const CudaText& text, runtime::LaunchPlan plan);

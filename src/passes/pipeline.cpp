@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "analysis/block_conflicts.h"
 #include "analysis/collectives.h"
 #include "analysis/first_reads.h"
 #include "analysis/launch_order.h"
@@ -21,6 +22,7 @@
 #include "passes/loops/spread_atomics.h"
 #include "passes/loops/stream_stores.h"
 #include "passes/loops/transpose_tiles.h"
+#include "support/warning.h"
 
 namespace tilewright::passes {
 namespace {
@@ -74,6 +76,7 @@ ir::TileProgram run_passes(ir::TileProgram program, std::span<const Pass> passes
   ir::throw_findings(analysis::check_tile_ranges(program), nullptr);
   ir::throw_findings(analysis::check_first_reads(program), nullptr);
   ir::throw_findings(analysis::check_map_conflicts(program), nullptr);
+  for (Diagnostic& finding : analysis::check_block_conflicts(program)) warn(std::move(finding));
   return program;
 }
 

@@ -190,17 +190,21 @@ const Nvrtc* Nvrtc::found(const std::vector<std::string>& candidates) {
   return nullptr;
 }
 
-const Nvrtc& Nvrtc::get() {
+const Nvrtc* Nvrtc::find() {
   static std::mutex mutex;
   static auto* const all = new std::map<std::string, const Nvrtc*>;  // by TILEWRIGHT_NVRTC; never unloaded
   std::lock_guard lock(mutex);
   const Nvrtc*& nvrtc = (*all)[environment_variable("TILEWRIGHT_NVRTC")];
-  if (nvrtc) return *nvrtc;
-  const std::vector<std::string> candidates = nvrtc_candidates();
-  nvrtc = found(candidates);
-  if (nvrtc) return *nvrtc;
+  if (!nvrtc) nvrtc = found(nvrtc_candidates());
+  return nvrtc;
+}
+
+bool Nvrtc::is_there() { return find() != nullptr; }
+
+const Nvrtc& Nvrtc::get() {
+  if (const Nvrtc* nvrtc = find()) return *nvrtc;
   std::string problem;
-  LoadedLibrary::open(candidates, problem);
+  LoadedLibrary::open(nvrtc_candidates(), problem);
   fail(Code::DeviceCompilerMissing, {}, fmt::format("no NVRTC, the CUDA compiler: {}", problem), kInstall);
 }
 

@@ -43,6 +43,7 @@ class Nvrtc {
  public:
   // CompileError naming what to install if there is none.
   static const Nvrtc& get();
+  static bool is_there();
 
   const std::string& path() const { return path_; }
   std::string version() const;                    // "13.0"
@@ -56,6 +57,7 @@ class Nvrtc {
   struct Loaded;
   Nvrtc(std::string path, std::string builtins, int major, int minor);
   explicit Nvrtc(LoadedLibrary library);
+  static const Nvrtc* find();
   static const Nvrtc* found(const std::vector<std::string>& candidates);
   const Loaded& loaded() const;
   NvrtcAnswer ask(const DeviceCompileRequest& request, const std::vector<std::string>& options, bool ptx) const;

@@ -307,5 +307,46 @@ TEST(MapConflicts, TheSameValueAndOwnElementsAreNone) {
   EXPECT_EQ(error_of("    local x: float32[1]\n    map i in 64 {\n      x[0] = A[i]\n      B[i] = x[0]\n    }\n"), "");
 }
 
+// ---- blocks that add to one element
+
+std::vector<std::string> warnings_of(const std::string& body) {
+  std::vector<std::string> out;
+  const WarningSink before = replace_warning_sink(
+      [&](const Diagnostic& d) { out.push_back(d.code_text() + ": " + d.message.substr(0, d.message.find(" by "))); });
+  const std::shared_ptr<void> restore(nullptr, [&](void*) { replace_warning_sink(before); });
+  EXPECT_EQ(error_of(body, ""), "");
+  return out;
+}
+
+TEST(BlockConflicts, OfSumsInGlobalMemory) {
+  const std::vector<std::string> one = {"TW9001: p: blocks 0 and 1 add to B[0]"};
+  EXPECT_EQ(warnings_of("    B[0] = B[0] + A[bx]\n"), one);
+  EXPECT_EQ(warnings_of("    B[0] = A[bx] + B[0] - 1.0\n"), one);
+  EXPECT_EQ(warnings_of("    B[0] = B[0] - A[bx]\n"), one);
+  EXPECT_EQ(warnings_of("    I[tx] = I[tx] + 1\n"),
+            (std::vector<std::string>{"TW9001: p: blocks 0 and 1 add to I[0]"}));
+  EXPECT_EQ(warnings_of("    x: float32 = B[0]\n    B[0] = x + A[bx]\n"), one);
+  EXPECT_EQ(warnings_of("    map i in 16 {\n      B[i] = B[i] + A[bx * 16 + i]\n    }\n"), one);
+  EXPECT_EQ(warnings_of("    for k in 0..4 {\n      B[k] = B[k] + A[bx]\n    }\n"), one);
+  EXPECT_EQ(warnings_of("    if tx == 0 {\n      B[0] = B[0] + A[bx]\n    }\n"), one);
+}
+
+TEST(BlockConflicts, OwnElementsAndOrdersAreNone) {
+  const std::vector<std::string> none;
+  EXPECT_EQ(warnings_of("    B[bx] = B[bx] + A[bx]\n"), none);
+  EXPECT_EQ(warnings_of("    map i in 16 {\n      B[bx * 16 + i] = B[bx * 16 + i] + A[i]\n    }\n"), none);
+  EXPECT_EQ(warnings_of("    if bx == 0 {\n      B[0] = B[0] + A[bx]\n    }\n"), none);
+  EXPECT_EQ(warnings_of("    if I[bx] > 0 {\n      B[0] = B[0] + A[bx]\n    }\n"), none);
+  EXPECT_EQ(warnings_of("    for k in bx : 1 {\n      B[k] = B[k] + A[k]\n    }\n"), none);
+  EXPECT_EQ(warnings_of("    atomic add to=B[0] value=A[bx]\n"), none);
+  EXPECT_EQ(warnings_of(
+                "    shared s: float32[64]\n    fill to=s value=0.0\n    s[0] = s[0] + A[bx]\n    copy from=s to=B\n"),
+            none);
+  // What every block does alike, and what a lock may guard.
+  EXPECT_EQ(warnings_of("    B[0] = max(B[0], 0.0)\n"), none);
+  EXPECT_EQ(warnings_of("    B[0] = A[bx]\n"), none);
+  EXPECT_EQ(warnings_of("    while I[0] != bx {\n    }\n    B[0] = B[0] + A[bx]\n    I[0] = bx + 1\n"), none);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -115,7 +115,7 @@ def check(library, program, text, expected, engine):
             if text is None:
                 return "python has no word for it"
         if name == "nvrtc":
-            return library.compile(text, "cuda", arch)
+            return library.compile_by_nvrtc(text, arch)
         library.run(text, name, arch, arguments)
         if program.refused:
             raise Finding("called", f"although a shape or a grid leaves its type ({program.refused})")

@@ -1,5 +1,7 @@
 """Runs programs on Tilewright's engines through its C interface (include/tilewright/c_api.h)."""
 import ctypes
+import functools
+import json
 import os
 import pathlib
 import tempfile
@@ -85,13 +87,14 @@ class Library:
     def __init__(self, path):
         self.device = None  # until a program runs there
         self.lib = ctypes.CDLL(str(path))
-        for name in ("tw_program_parse", "tw_compile", "tw_kernel_call"):
+        for name in ("tw_program_parse", "tw_compile", "tw_kernel_call", "tw_machine"):
             getattr(self.lib, name).restype = ctypes.c_void_p
         self.lib.tw_program_text.restype = ctypes.c_char_p
         self.lib.tw_error_get.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        for name in ("tw_error_release", "tw_program_release", "tw_kernel_release"):
+        for name in ("tw_error_release", "tw_program_release", "tw_kernel_release", "tw_text_get", "tw_text_release"):
             getattr(self.lib, name).argtypes = [ctypes.c_void_p]
         self.lib.tw_program_text.argtypes = [ctypes.c_void_p]
+        self.lib.tw_text_get.restype = ctypes.c_char_p
 
     def _check(self, error):
         if not error:
@@ -116,15 +119,26 @@ class Library:
         self.lib.tw_program_release(program)
         return again
 
-    def compile(self, text, engine, arch):
-        """Compiles the program: for a GPU, that need not be there."""
+    def compile_by_nvrtc(self, text, arch):
+        """Compiles the program for a GPU that need not be there. Without NVRTC there would be a text that nobody compiles."""
+        if not self._has_nvrtc():
+            raise Refused("TW8001", "there is no NVRTC", "TW8001: there is no NVRTC")
         program, kernel = self.parse(text), ctypes.c_void_p()
         try:
-            self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))
+            self._check(self.lib.tw_compile(program, b"cuda", arch.encode(), ctypes.byref(kernel)))
         finally:
             if kernel:
                 self.lib.tw_kernel_release(kernel)
             self.lib.tw_program_release(program)
+
+    @functools.cache
+    def _has_nvrtc(self):
+        found = ctypes.c_void_p()
+        self._check(self.lib.tw_machine(0, ctypes.byref(found)))
+        try:
+            return json.loads(self.lib.tw_text_get(found))["nvrtc"]["works"]
+        finally:
+            self.lib.tw_text_release(found)
 
     def run(self, text, engine, arch, arguments):
         """Calls the program; `arch` is the GPU of a simulator, or a level of the CPU engine's compiler. Arguments: (dtype name, bits, shape, bytes[, strides]) of tensors, which are written, or numbers."""

@@ -372,7 +372,7 @@ def call(library, text, engine, arguments):
             given.append((t.name, t.bits, shape, memories[-1][1]))
     name, _, arch = engine.partition(":")
     if name == "nvrtc":  # which calls nothing
-        return library.compile(text, "cuda", arch)
+        return library.compile_by_nvrtc(text, arch)
     library.run(text, name, arch, given)
     return [decode(t, unpack(t, memory, n)) for t, memory, n in memories]
 

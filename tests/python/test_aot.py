@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -555,19 +556,21 @@ def test_the_pages_cmake(tmp_path, how):
     assert FIND in page
     page = page.replace(FIND, how)
     (project / "CMakeLists.txt").write_text(page + more)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    configure = ["cmake", "-S", project, "-B", tmp_path / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_PYTHON={sys.executable}"]
+    python = tmp_path / "python"  # with this one's path, which is not for a CMake that is a program of another Python
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(os.pathsep.join(p for p in sys.path if p))} exec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    configure = ["cmake", "-S", project, "-B", tmp_path / "b", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_PYTHON={python}"]
     build = ["cmake", "--build", tmp_path / "b", "--target", "app", "second"]
     for line in (configure, build):
-        ran = subprocess.run(line, capture_output=True, text=True, env=environment)
+        ran = subprocess.run(line, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert subprocess.run([tmp_path / "b/app"], env={}, capture_output=True, text=True).stdout == blocks("")[1]
     assert subprocess.run([tmp_path / "b/second"], env={}).returncode == 0
-    again = subprocess.run(build, capture_output=True, text=True, env=environment)
+    again = subprocess.run(build, capture_output=True, text=True)
     assert "no work to do" in again.stdout
     bad = project / "CMakeLists.txt"
     bad.write_text(page.replace("kernels.py:scale", "kernels.cu"))
-    ran = subprocess.run(configure, capture_output=True, text=True, env=environment)
+    ran = subprocess.run(configure, capture_output=True, text=True)
     assert ran.returncode != 0 and "'kernels.cu' is none of FILE.tile, FILE.py" in ran.stderr.replace("\n  ", " ")
 
 
@@ -602,3 +605,13 @@ int main(void) {{
 }}
 """, objects(tmp_path, "extents"))  # fmt: skip
     assert subprocess.run([app], capture_output=True, text=True).stdout == "2 3 5"
+
+
+def test_a_command_shows_no_line_of_what_started_it(tmp_path):
+    """As a file of its own starts it, which pip writes."""
+    (tmp_path / "add.tile").write_text(BARE)
+    (tmp_path / "started.py").write_text("import sys\nfrom tilewright.command import main\nsys.exit(main())\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_NVRTC": "/nowhere"}
+    ran = subprocess.run([sys.executable, "started.py", "build", "add.tile", "--arch", "sm_90a", "-o", "out"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    answered, shown = "TW8001" in ran.stderr, "started.py" in ran.stderr
+    assert answered and not shown

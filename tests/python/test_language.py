@@ -728,3 +728,19 @@ def test_tiles_larger_than_a_whole_dimension_of_a_tensor(engine):
     np.testing.assert_array_equal(d, np.pad(a[1], ((0, 2), (0, 8))))
     with pytest.raises(tw.CompileError, match="TW1057.*the extents differ"):
         tw.compile(rows(0, 4), engine=engine)
+
+
+def test_a_tensor_is_no_dtype():
+    """NumPy takes what has a dtype for one, in some of its versions."""
+
+    class Named:
+        dtype = np.dtype("float32")
+
+    with pytest.raises(tw.CompileError, match="TW1103"):
+        T.dtype(Named())
+    with pytest.raises(tw.CompileError, match="TW1103.*there is no dtype <buffer A>"):
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32")):
+            with T.Kernel(1, threads=32):
+                A[0] = T.infinity(A)

@@ -491,3 +491,11 @@ def test_calls_that_do_not_fit_name_the_operation(name):
         with pytest.raises(TypeError, match=rf"^error TW1101 build: {name}\(\) (missing|takes|too many|got|multiple)") as caught:
             function(*given, **named)
         assert isinstance(caught.value, tw.CompileError) and caught.value.help.startswith(f"it takes {name}(")
+
+
+def test_what_needs_pytorch_says_so(monkeypatch):
+    find = ops.argmax
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(tw.CompileError, match="ops.argmax needs PyTorch, which is not installed") as caught:
+        find(np.ones((2, 3), "float32"), 1)
+    assert isinstance(caught.value, ImportError) and 'pip install "tilewright[torch]"' in str(caught.value)

@@ -44,7 +44,7 @@ def run(argv):
 
 def _of_program(traceback):
     """As Python itself would show it: without those who run the program."""
-    while traceback.tb_next and (is_ours(traceback.tb_frame.f_code) or traceback.tb_frame.f_code.co_filename == "<frozen runpy>"):
+    while traceback.tb_next and (is_ours(traceback.tb_frame.f_code) or traceback.tb_frame.f_globals.get("__name__") == "runpy"):
         traceback = traceback.tb_next
     return traceback
 

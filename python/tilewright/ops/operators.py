@@ -8,6 +8,7 @@ import functools
 import sys
 import threading
 
+from ..tensors import pytorch
 from ..trace import fail
 from ..tracebacks import entry
 from .calls import (
@@ -211,8 +212,7 @@ def _is_tensor(x):
 
 def _of_others(function, arguments, named):
     """The call with views of its tensors as PyTorch's; results go the same way back."""
-    import torch
-
+    torch = pytorch(f"ops.{function.__name__}")
     if any(isinstance(x, torch.Tensor) for x in named.values()):
         return function(*arguments, **named)
     import numpy

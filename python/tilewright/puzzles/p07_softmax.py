@@ -129,6 +129,12 @@ def softmax(X, Y):
             like=_with_padding,
         ),
         Mistake(
+            "rows are read by the block's number",
+            "These are the softmax of other rows: the first row of block bx is bx * 4, and X[bx, 0] is the one whose number is the block's.",
+            [("X[bx * 4, 0]", "X[bx, 0]")],
+            like=lambda X, block: _softmax(X)[np.arange(len(X)) // block + np.arange(len(X)) % block],
+        ),
+        Mistake(
             "one largest for all rows of a tile",
             "Rows that are much less than others of their tile are lost: each row subtracts its own largest element, largest[i].",
             [("x[i, j] - largest[i]", "x[i, j] - T.max(T.max(largest[0], largest[1]), T.max(largest[2], largest[3]))")],

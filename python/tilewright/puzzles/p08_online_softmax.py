@@ -34,6 +34,23 @@ def _running(X, block, scale, keep=True, begin=-np.inf, padding=False, whole=Fal
     return (np.exp(x - largest[:, None]) / total[:, None])[:, : X.shape[1]]
 
 
+def _by_steps(X, first, second):
+    """With tiles of 128 that begin so many elements for each round further on, in the walk for the sum and in that for the result."""
+    x = X.astype("float64")
+    n = x.shape[1]
+    places = np.arange(n)
+    seen, stored = (x[:, places // 128 * step + places % 128] for step in (first, second))
+    largest = seen.max(1, keepdims=True)
+    return np.exp(stored - largest) / np.exp(seen - largest).sum(1, keepdims=True)
+
+
+def _written(facts):
+    """How many elements of each row are written, where they are the first ones; else -1."""
+    empty = facts.unwritten()
+    n = int((~empty[0]).sum())
+    return n if empty[:, n:].all() and not empty[:, :n].any() else -1
+
+
 def _lost(X, rows):
     """Whether there are such rows, all of them far below 0."""
     return rows.any() and (X.max(1)[rows] < -80).all()
@@ -131,7 +148,7 @@ def online_softmax(X, Y):
                 [(walk, walk.replace("T.ceildiv(N, 128)", "N // 128")) for walk in _WALKS],
             ],
             when=lambda f: (
-                f.unwritten()[:, -1].all() and not f.unwritten()[:, 0].any()
+                any(_written(f) == n // block * block < n for n in (f.inputs["X"].shape[1],) for block in (32, 64, 128, 256))
                 or any(f.is_like(_running(f.inputs["X"], block, _right, whole=True)) for block in (32, 64, 128, 256))
             ),
         ),
@@ -166,6 +183,35 @@ def online_softmax(X, Y):
             "A tile is read before anything is in it: largest begins as -infinity, total as 0, before the first walk.",
             [("        T.clear(total)\n", "")],
             codes=("TW1090", "TW6002"),
+        ),
+        Mistake(
+            "not divided by the sum",
+            "The rows do not add up to 1: they are exp(x - largest), and wait for their division by total[i].",
+            [(" / total[i]", "")],
+            like=lambda X: np.exp(X.astype("float64") - X.max(1, keepdims=True)),
+        ),
+        Mistake(
+            "the largest stays as it began",
+            "Everything is infinite: after the first walk largest is -infinity still. Each round ends with largest[i] = new[i].",
+            [(_LAST, "")],
+            when=lambda f: np.isposinf(f.seen("Y")).all(),
+        ),
+        Mistake(
+            "each tile is stored at the beginning",
+            "Only the first places of each row are written, by all tiles: the tile of round k begins at column k * 128 of Y.",
+            [("Y[bx * 2, k * 128]", "Y[bx * 2, 0]")],
+            when=lambda f: any(_written(f) == block < f.inputs["X"].shape[1] for block in (32, 64, 128, 256)),
+        ),
+        Mistake(
+            "tiles are read by their number",
+            "The tiles of a walk begin at the wrong column of X: the one of round k begins at k * 128, not at k or at 0.",
+            [("X[bx * 2, k * 128]", "X[bx * 2, k]")],
+            others=[
+                [("X[bx * 2, k * 128]", "X[bx * 2, 0]")],
+                [("X[bx * 2 + i, k * 128 + j]", "X[bx * 2 + i, j]")],
+                [("X[bx * 2 + i, k * 128 + j]", "X[bx * 2 + i, k + j]")],
+            ],
+            when=lambda f: any(f.is_like(_by_steps(f.inputs["X"], first, second)) for first in (0, 1, 128) for second in (0, 1, 128) if (first, second) != (128, 128)),
         ),
         Mistake(
             "three walks",

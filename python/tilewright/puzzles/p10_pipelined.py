@@ -94,6 +94,26 @@ def pipelined(A, B, C):
             when=lambda f: any(f.is_like(model) for model in _other_steps(**f.inputs)),
         ),
         Mistake(
+            "the tile is stored at its mirror image",
+            "The tiles of C are in each other's places: the row of a tile is by * 64, its column bx * 64.",
+            [("C[by * 64, bx * 64]", "C[bx * 64, by * 64]")],
+            when=lambda f: f.unwritten()[:, 64:].any() and not f.differs("C")[:, :64].any(),
+        ),
+        Mistake(
+            "tiles of C lie over each other",
+            "Blocks store to the same elements of C: the tile of block bx, by begins at row by * 64, column bx * 64.",
+            [("C[by * 64, bx * 64]", "C[by, bx]")],
+            others=[[("C[by * 64, bx * 64]", "C[0, 0]")], [("C[by * 64, bx * 64]", "C[by * 64, 0]")]],
+            codes=("TW9001",),
+        ),
+        Mistake(
+            "B is read by columns of tiles",
+            "The tile of B is the one at row bx, column k: in B the rows belong to the round, and the columns to the block: "
+            "B[k * 32, bx * 64].",
+            [("B[k * 32, bx * 64]", "B[bx * 64, k * 32]")],
+            when=lambda f: f.is_like(_of_tiles(**f.inputs)),
+        ),
+        Mistake(
             "the store is inside of the loop",
             "Right, but C is written in every round: the copy to C belongs behind the loop.",
             [("        T.copy(c, C[by * 64, bx * 64])", "            T.copy(c, C[by * 64, bx * 64])")],
@@ -104,6 +124,18 @@ def pipelined(A, B, C):
     steps=(3.0, 2.0),
     needs=_overlaps,
 )
+
+
+def _of_tiles(A, B):
+    """The product of rounds of 32 along K whose tiles of B are 64 wide, and stand at row bx * 64, column k * 32."""
+    k, n = B.shape
+    rounds, columns = -(-k // 32), -(-n // 64)
+    a, b = np.zeros((len(A), rounds * 32), "float32"), np.zeros((columns * 64 + 32, rounds * 32 + 64), "float32")
+    a[:, :k] = A
+    high, wide = min(k, len(b)), min(n, b.shape[1])
+    b[:high, :wide] = B[:high, :wide]
+    made = [sum(a[:, r * 32 : r * 32 + 32] @ b[c * 64 : c * 64 + 32, r * 32 : r * 32 + 64] for r in range(rounds)) for c in range(columns)]
+    return np.concatenate(made, 1)[:, :n]
 
 
 def _other_steps(A, B):

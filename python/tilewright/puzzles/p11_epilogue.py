@@ -1,6 +1,7 @@
 """Puzzle 11: a product with odd extents, int8 weights and an epilogue."""
 import numpy as np
 
+from .p09_matmul import _mirrored
 from .puzzle import Mistake, Puzzle
 
 
@@ -131,7 +132,25 @@ def epilogue(X, W, scale, bias, Y):
             "the grid is rounded down",
             "The last rows or columns are missing: the grid has T.ceildiv(N, 32) times T.ceildiv(M, 32) blocks.",
             [("T.ceildiv(N, 32)", "N // 32"), ("T.ceildiv(M, 32)", "M // 32")],
-            when=lambda f: f.unwritten()[-1, -1] and not f.unwritten()[0, 0],
+            when=lambda f: f.unwritten()[-1, -1] and not (f.differs("Y") & ~f.unwritten()).any(),
+        ),
+        Mistake(
+            "the tile is stored at its mirror image",
+            "The tiles of Y are in each other's places: the row of a tile is by * 32, its column bx * 32.",
+            [("Y[by * 32, bx * 32]", "Y[bx * 32, by * 32]")],
+            when=lambda f: _mirrored(f.seen("Y"), f.want()),
+        ),
+        Mistake(
+            "the sums begin undefined",
+            "T.gemm adds to y, and nothing is in it yet: T.clear(y) before the loop.",
+            [("        T.clear(y)\n", "")],
+            codes=("TW1090", "TW6002"),
+        ),
+        Mistake(
+            "divided by the scale",
+            "The sums are divided by the scale: W * scale is about what the weights were, so that the sums are multiplied by it.",
+            [("* scale[bx * 32 + j]", "/ scale[bx * 32 + j]")],
+            like=lambda X, W, scale, bias: np.maximum(_sums(X, W) / scale + bias, 0),
         ),
     ],
     tolerance=1e-6,

@@ -83,7 +83,8 @@ def transpose(A, B):
         ),
         Mistake(
             "only the tiles are transposed",
-            "Each tile is transposed, but stands where it stood: its place in B is row bx * 32, column by * 32.",
+            "Each tile is transposed, but stands where it stood: the tile at row by * 32, column bx * 32 of A comes to row bx * 32, "
+            "column by * 32 of B.",
             [("B[bx * 32 + i, by * 32 + j]", "B[by * 32 + i, bx * 32 + j]")],
             when=lambda f: _tiles_stayed(f.seen("B"), f.inputs["A"]),
         ),
@@ -104,7 +105,14 @@ def transpose(A, B):
                     "T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[i, j]",
                 )
             ],
-            codes=("TW6016", "TW6003", "TW1091", "TW9001"),
+            codes=("TW6016", "TW6003", "TW1091"),
+        ),
+        Mistake(
+            "tiles of B lie over each other",
+            "Blocks store to the same elements of B: the tile of block bx, by begins at row bx * 32, column by * 32.",
+            [("B[bx * 32 + i, by * 32 + j]", "B[bx + i, by + j]")],
+            others=[[("B[bx * 32 + i, by * 32 + j]", "B[i, j]")]],
+            codes=("TW9001",),
         ),
         Mistake(
             "the tile is too small",

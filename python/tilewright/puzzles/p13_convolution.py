@@ -81,7 +81,8 @@ def convolution(X, W, Y):
     [
         Mistake(
             "the tile has no halo",
-            "An index lies outside of the tile: the last places need K - 1 elements more than 256. The tile is (256 + K - 1,).",
+            "An index lies outside of the tile: the view shifted by k is x[i + k], and its last places need K - 1 elements more than 256. "
+            "The tile is (256 + K - 1,).",
             [("T.alloc_shared((256 + K - 1,)", "T.alloc_shared((256,)")],
             codes=("TW6001", "TW1036", "TW3010", "TW3073"),
         ),
@@ -103,6 +104,12 @@ def convolution(X, W, Y):
             "The sums belong to other places: the window begins at X[i], not before or behind it.",
             [("T.copy(X[bx * 256], x)", "T.copy(X[bx * 256 + 1], x)")],
             when=lambda f: any(f.is_like(_shifted(**f.inputs, by=by)) for by in (-4, -3, -2, -1, 1, 2, 3, 4)),
+        ),
+        Mistake(
+            "tiles are read by their number",
+            "A tile begins at an element: the one of block bx at X[bx * 256], and X[bx] is one of the first elements.",
+            [("T.copy(X[bx * 256], x)", "T.copy(X[bx], x)")],
+            like=lambda X, W, block: np.correlate(X, W, "valid")[(lambda i: i // block + i % block)(np.arange(len(X) - len(W) + 1))],
         ),
         Mistake(
             "the last weight is left out",

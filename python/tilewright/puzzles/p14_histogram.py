@@ -19,6 +19,13 @@ def _in_blocks(X, block):
     return sum(np.minimum(_counts(X[k : k + block]), 1) for k in range(0, len(X), block))
 
 
+def _of_first(X):
+    """All blocks count the same elements, the last one with or without a guard."""
+    blocks = -(-len(X) // 1024)
+    yield _counts(X[:1024]) * blocks
+    yield _counts(X[:1024]) * (blocks - 1) + _counts(X[: len(X) - (blocks - 1) * 1024])
+
+
 _ADD = "        for b in T.Parallel(64):\n            T.atomic_add(H[b], counts[b])\n"
 
 PUZZLE = Puzzle(
@@ -106,6 +113,12 @@ def histogram(X, H):
             "The last elements are not counted: T.ceildiv(N, 1024) blocks reach them.",
             [("T.ceildiv(N, 1024)", "N // 1024")],
             like=lambda X, block: _counts(X[: len(X) // block * block]),
+        ),
+        Mistake(
+            "all blocks count the first elements",
+            "Each block counts the same elements, the first ones: those of block bx begin at bx * 1024.",
+            [("counts[X[bx * 1024 + i]]", "counts[X[i]]")],
+            when=lambda f: any(f.is_like(model) for model in _of_first(f.inputs["X"])),
         ),
         Mistake(
             "every element goes to global memory",

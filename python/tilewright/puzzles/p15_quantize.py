@@ -124,6 +124,12 @@ def quantize(X, Q, S):
             like=lambda X: (None, np.abs(X).max(1)),
         ),
         Mistake(
+            "rows are read by the block's number",
+            "These are other rows: the first row of block bx is bx * 4, and X[bx, 0] is the one whose number is the block's.",
+            [("X[bx * 4, 0]", "X[bx, 0]")],
+            like=lambda X, block: _reference(X[np.arange(len(X)) // block + np.arange(len(X)) % block]),
+        ),
+        Mistake(
             "the scales are not stored",
             "Q is right, and S was never written: T.copy(scale, S[bx * 4]) at the end.",
             [("        T.copy(scale, S[bx * 4])\n", "")],

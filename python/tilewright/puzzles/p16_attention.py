@@ -164,6 +164,13 @@ def attention(Q, K, V, O):
             like=lambda Q, K, V, block: _blocked(Q, K, V, block, sums=False, output=False),
         ),
         Mistake(
+            "the largest stays as it began",
+            "Only the last keys are in the output: largest is -infinity in every round, and what was there before is scaled by "
+            "exp(-infinity), which is 0. The round ends with T.copy(new, largest).",
+            [("            T.copy(new, largest)\n", "")],
+            like=lambda Q, K, V, block: _attention(Q, K[:, (K.shape[1] - 1) // block * block :], V[:, (K.shape[1] - 1) // block * block :]),
+        ),
+        Mistake(
             "keys behind the end take part",
             "There are keys behind the end of K, of which a copy makes zeros: their scores are 0, and exp() of them is in the "
             "sum. Put -infinity where t * 32 + j is not less than L.",
