@@ -32,9 +32,14 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   const Region& global = patches ? *patches : loads ? copy.from : copy.to;
   const Buffer& g = p.buffer(global.buffer);
   if (g.type != s.type) return "it converts";
-  if (begins_anywhere(g)) return fmt::format("'{}' may begin at any of its elements", g.name);
-  if (g.is_view() || g.address) return fmt::format("'{}' is a view", g.name);
-  if (g.fill && constant_int(g.fill) != 0) return fmt::format("'{}' has a fill value", g.name);
+  const Buffer& memory = p.buffer(p.root(global.buffer));
+  for (const Buffer* b : {&memory, &g})
+    if (begins_anywhere(*b)) return fmt::format("'{}' may begin at any of its elements", b->name);
+  // What is read through a view of a whole tensor has a map of its own, with the view's dimensions.
+  if (g.address || memory.address || (g.is_view() && (!loads || g.offset || !memory.strides.empty())))
+    return fmt::format("'{}' is a view", g.name);
+  for (const Buffer* b : {&memory, &g})
+    if (b->fill && constant_int(b->fill) != 0) return fmt::format("'{}' has a fill value", b->name);
   if (g.rank() > kMaxRank) return fmt::format("'{}' has more than {} dimensions", g.name, kMaxRank);
   if (panel == 0)
     return s.rank() == 1 ? fmt::format("'{}' is no multiple of 16 bytes, or seen through views", s.name)

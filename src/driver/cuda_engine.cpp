@@ -83,7 +83,7 @@ rt::TensorMapPlan::L2Promotion promotion_of(bool read_by_single_blocks) {
 rt::TensorMapPlan map_of(const ir::ThreadProgram& p, const codegen::CudaTensorMap& map, const Places& places) {
   const ir::Buffer& b = p.buffer(map.buffer);
   rt::TensorMapPlan out;
-  out.name = b.name, out.buffer = places.buffer(map.buffer), out.dtype = b.type;
+  out.name = b.name, out.buffer = places.buffer(p.root(map.buffer)), out.dtype = b.type;
   ir::Expr stride = ir::constant(i64, int64_t{1});
   for (size_t d = b.rank(); d-- > 0;) {
     if (auto at = std::find(map.dims.begin(), map.dims.end(), d); at != map.dims.end()) {

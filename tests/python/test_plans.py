@@ -98,3 +98,32 @@ def test_runs_of_turns_at_any_shape_with_what_comes_behind(shape, blocks):
     kernel = tw.compile(biased, out_idx=[-1], plan=f"work stream_k blocks={blocks}", target="simulator -arch=sm_90a")
     want = np.maximum(a.astype("float32") @ b.astype("float32").T + bias, 0).astype("float16")
     assert np.array_equal(kernel(a, b, bias), want)
+
+
+def test_operands_that_are_views_come_by_tma():
+    """An image and a filter with their dimensions joined, as TileLang's convolutions have them: the loop has a loader."""
+
+    @T.prim_func
+    def convolution(X: T.Tensor((4, 8, 8, 64), "float16"), F: T.Tensor((3, 3, 64, 64), "float16"), Y: T.Tensor((4, 8, 8, 64), "float16")):
+        with T.Kernel(1, 4, threads=128) as (bx, by):
+            flat = T.Tensor((576, 64), "float16", F.data)
+            out = T.Tensor((256, 64), "float16", Y.data)
+            patches = T.alloc_shared((64, 64), "float16")
+            filters = T.alloc_shared((64, 64), "float16")
+            acc = T.alloc_fragment((64, 64), "float32")
+            T.clear(acc)
+            for k in T.Pipelined(9, num_stages=3):
+                T.c2d_im2col(X, patches, by, k, 3, 1, 1, 1)
+                T.copy(flat[k * 64, bx * 64], filters)
+                T.gemm(patches, filters, acc)
+            T.copy(acc, out[by * 64, bx * 64])
+
+    assert "ring patches, filters" in str(tw.compile(convolution, engine="simulator").explain(predict=True))
+    random = np.random.default_rng(5)
+    x, f = (random.integers(-2, 3, shape).astype("float16") for shape in ((4, 8, 8, 64), (3, 3, 64, 64)))
+    padded = np.pad(x.astype("float32"), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    want = sum(padded[:, i : i + 8, j : j + 8] @ f[i, j].astype("float32") for i in range(3) for j in range(3))
+    for engine in ("interpreter", "cpu", "simulator"):
+        y = np.zeros((4, 8, 8, 64), "float16")
+        tw.compile(convolution, engine=engine)(x, f, y)
+        assert np.array_equal(y, want.astype("float16")), engine
