@@ -127,11 +127,15 @@ class KeptValue {
     const auto begin = index_at(n.begin, at_), extent = index_at(n.extent, at_);
     const std::vector<bool> before = written_;
     if (!begin || !extent || may_jump(n.body)) {  // no turn, perhaps, or not all of one
-      at_.values.erase(n.var);
-      if (begin) at_.values[n.var] = *begin;
       const size_t known = known_.size();
+      if (begin && !may_jump(n.body)) {  // behind the first, the others have what it writes
+        at_.values[n.var] = *begin;
+        run(n.body);
+        known_.resize(known);
+      }
+      at_.values.erase(n.var);
       run(n.body);
-      at_.values.erase(n.var), written_ = before, known_.resize(known);
+      written_ = before, known_.resize(known);
       return;
     }
     bool names = false;  // which stand for something else in the next turn

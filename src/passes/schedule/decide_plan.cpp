@@ -51,7 +51,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   Launch& launch = scratch.launches[number];
   const bool waits = analysis::blocks_that_wait(scratch, launch) > 1;
   const bool several = hints.work == plan::Work::Kind::Persistent || hints.work == plan::Work::Kind::StreamK;
-  if (waits && (several || hints.pairs)) {
+  if (waits && (several || parts > 1 || hints.pairs)) {
     Plan none;
     none.rejected.push_back({Rejection::Of::Loader, "its blocks wait for each other, and each has one tile"});
     return none;
