@@ -16,6 +16,7 @@ _ADD, _CAST, _CONSTANT = OPERATIONS["update"], OPERATIONS["cast"], OPERATIONS["c
 _BITS = ("bitand", "bitor", "bitxor")
 _of = weakref.WeakKeyDictionary()  # buffer -> the word of its operation
 _open = weakref.WeakSet()  # those that T.reducer_init has begun
+_set = weakref.WeakSet()  # those that T.fill or T.clear has set
 
 
 def alloc_reducer(shape, dtype, op="sum", replication=None):
@@ -61,13 +62,20 @@ def _infinite(of, op):
     return infinity if op == "min" else -infinity
 
 
+def noted_as_set(buffer):
+    """The buffer, which is about to be filled: a reducer has begun with that."""
+    if isinstance(buffer, Buffer) and buffer in _of:
+        _set.add(buffer)
+    return buffer
+
+
 def reducer_update(target, value):
     """Contributes a value to an element of a reducer: T.reducer_update(acc[i], x)."""
     if not isinstance(target, Tile) or not target.is_element:
         fail("NeedsElement", "reducer_update expects `acc[indices]` as its first argument", "write T.reducer_update(acc[i], x)")
     op = _kind("reducer_update", target.buffer)
-    if target.buffer not in _open:
-        fail("ReducerOp", f"reducer_update of '{target.buffer.name}', which has not begun", "T.reducer_init(acc) comes before")
+    if target.buffer not in _open and target.buffer not in _set:
+        fail("ReducerOp", f"reducer_update of '{target.buffer.name}', which has not begun", "T.reducer_init(acc) or T.fill(acc, value) comes before")
     if op == "sum":
         apply(_ADD, "+", target, value)
     else:
@@ -78,7 +86,7 @@ def finalize_reducer(reducer, dst=None, batch=1, annotations=None):
     """Makes a reducer readable, or writes what it holds to `dst`; batch, how many elements are joined at once, changes no
     result."""
     check_all("finalize_reducer", annotations=annotations, **({} if isinstance(batch, int) else {"batch": batch}))
-    _open.discard(reducer)
+    _open.discard(reducer), _set.discard(reducer)
     if isinstance(reducer, Buffer) and _of.get(reducer) in _BITS:
         if dst is not None:
             _copy(reducer, dst)

@@ -105,8 +105,9 @@ Text CFamily::sum(const Sum& n, DType type) {
     const Text v = value(widens && (magnitude != 1 || !first) ? c->value : t.value);
     Text product = v;
     if (magnitude != 1)
-      product = {in(v, Binds::Product) + " * " + constant(ir::constant(type == u16 ? u32 : type, magnitude)),
-                 Binds::Product};  // unsigned in C, too, where a signed product of 16 bits may overflow
+      product = {in(v, Binds::Product) + " * " +
+                     constant(ir::constant(type.is_int() && type.bits == 16 ? u32 : type, magnitude)),
+                 Binds::Product};  // unsigned in C, where a product of 16 bits or a sum of some may overflow
     if (first)
       out = negative ? "-" + in(product, Binds::Primary) : in(product, Binds::Sum);
     else

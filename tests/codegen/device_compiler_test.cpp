@@ -96,6 +96,14 @@ TEST(DeviceCompiler, ProductsOfUnsignedShortsAreUnsigned) {
   EXPECT_EQ(count(text, "(uint16_t)(A[tx] * 40001u)"), 1) << text;
 }
 
+// -32768 * -32768, twice, is more than an int holds.
+TEST(DeviceCompiler, SumsOfShortsAreUnsigned) {
+  const std::string text = kernel_text(
+      "program p {\n  param A: int16[64]\n  param B: int16[64]\n  param C: int16[64]\n"
+      "  launch l(bx: 1) threads(tx: 64) {\n    C[tx] = A[tx] * -32768 - B[tx] * 3 + 5\n  }\n}\n");
+  EXPECT_EQ(count(text, "A[tx] * 4294934528u - B[tx] * 3u"), 1) << text;
+}
+
 // Two neighbours are converted at once where no turn reads what the one before has stored.
 TEST(DeviceCompiler, PairsThatAreConvertedDoNotReadEachOther) {
   const auto text = [](const std::string& value) {

@@ -95,8 +95,8 @@ def test_loads_and_stores_of_many_bits(engine):
 
 @every_engine
 @pytest.mark.parametrize("op", ["sum", "max", "min", "bitand", "bitor", "bitxor"])
-@pytest.mark.parametrize("begin", [None, 5])
-def test_reducers_of_the_second_interface(engine, op, begin):
+@pytest.mark.parametrize("begin, word", [(None, "reducer_init"), (5, "reducer_init"), (5, "fill"), (0, "clear")])
+def test_reducers_of_the_second_interface(engine, op, begin, word):
     rows, columns = 4, 48
 
     @T.prim_func
@@ -106,7 +106,10 @@ def test_reducers_of_the_second_interface(engine, op, begin):
             out = T.alloc_fragment((rows,), "int32")
             for turn in T.serial(2):
                 T.copy(A, tile)
-                T.reducer_init(total, begin)
+                if word == "clear":
+                    T.clear(total)
+                else:
+                    getattr(T, word)(total, begin)
                 for i, j in T.Parallel(rows, columns):
                     T.reducer_update(total[i], tile[i, j] + turn)
                 T.finalize_reducer(total, out)

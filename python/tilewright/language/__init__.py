@@ -70,7 +70,7 @@ from ..index_maps import Fragment, Layout, PartialFragment, annotate_layout, mak
 from ..jitted import Jit as JITFunc
 from ..program import PrimFunc, Ref, const, empty, macro, prim_func
 from ..settings import warn_once as _warn_once
-from ..reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
+from ..reducers import alloc_reducer, finalize_reducer, noted_as_set as _noted_as_set, reducer_init, reducer_update
 from ..refused import NODES as _NODES, REFUSED as _REFUSED
 from ..scopes import (
     Else,
@@ -567,6 +567,8 @@ def _function(name):
             checks += f"    if {parameter} is not None: _check('{name}', '{parameter}', {parameter})\n"
         elif parameter == "mbarrier":
             operands.append("_numbered(mbarrier)")
+        elif name in ("fill", "clear") and parameter == "buffer":
+            operands.append("_noted_as_set(buffer)")
         else:
             operands.append(parameter)
     text = (
@@ -574,7 +576,7 @@ def _function(name):
         f"def {name}({', '.join(heads)}):\n{checks}"
         f"    return _finish(_apply({_OPERATIONS[name]}, {', '.join(operands)}))\n"
     )
-    space = {"_apply": _apply, "_absent": _absent, "_dtype": _unpacked.number_dtype, "_check": _hints.check, "_numbered": _numbered, "_finish": _values.plain if name in _FOLDED else _same}
+    space = {"_apply": _apply, "_absent": _absent, "_dtype": _unpacked.number_dtype, "_check": _hints.check, "_numbered": _numbered, "_noted_as_set": _noted_as_set, "_finish": _values.plain if name in _FOLDED else _same}
     exec(compile(text, "<tilewright>", "exec"), space)
     made = space[name]
     made.__doc__, made.__module__ = doc, __name__

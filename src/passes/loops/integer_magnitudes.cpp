@@ -1,8 +1,9 @@
 #include "passes/loops/integer_magnitudes.h"
-#include "passes/lower/strands.h"
 
+#include "analysis/body_order.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/strands.h"
 #include "scalar/functions.h"
 
 namespace tilewright::passes {
@@ -72,15 +73,27 @@ class Magnitudes {
     if (!equal(less->b, s->a) || !equal(less->a, s->b)) return {};
     return s->a;
   }
-  // What the statements before tell of an element that they store, or of a name.
-  static Expr known(const Expr& e, const Body& body, size_t at) {
+  // What the statements before tell of an element that they store, or of a name, if it is the same where `at` stands:
+  // nothing has stored over what it reads.
+  Expr known(const Expr& e, const Body& body, size_t at) const {
     const auto* l = e.as<Load>();
     const auto* v = e.as<Var>();
+    std::set<BufferId> stored;
+    auto here = [&](const Expr& value) {
+      bool same = true;
+      walk(value, [&](const Expr& x) {
+        const auto* n = x.as<Load>();
+        same = same && !(n && analysis::may_overlap(n->buffer, stored, program_));
+      });
+      return same ? value : e;
+    };
     for (size_t k = at; k-- > 0;) {
       const auto* let = body[k].as<Let>();
       const auto* store = body[k].as<Store>();
-      if (v && let && let->var == v->id) return let->value;
-      if (l && store && store->to.buffer == l->buffer) return equal(store->to.indices, l->indices) ? store->value : e;
+      if (store) stored.insert(store->to.buffer);
+      if (v && let && let->var == v->id) return here(let->value);
+      if (l && store && store->to.buffer == l->buffer)
+        return equal(store->to.indices, l->indices) ? here(store->value) : e;
       if (!let && !store) break;
     }
     return e;

@@ -1,5 +1,6 @@
 #include "passes/loops/read_again.h"
 
+#include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -110,8 +111,8 @@ class ReadAgain {
       if (s.as<Let>() || s.as<For>() || s.as<If>() || s.as<While>()) return;
       const auto* n = s.as<Store>();
       const BufferId to = n ? program_.root(n->to.buffer) : BufferId{};
-      clean =
-          clean && n && (program_.buffer(to).space != Space::Global || program_.buffer(n->to.buffer).type != from.type);
+      clean = clean && n && !analysis::may_overlap(to, source.buffer, program_) &&
+              (program_.buffer(to).space != Space::Global || program_.buffer(n->to.buffer).type != from.type);
     });
     return clean;
   }

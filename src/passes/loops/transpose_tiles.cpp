@@ -114,7 +114,24 @@ class Transposing {
     return s;
   }
 
-  // The value stored, behind a scalar that holds it for a moment.
+  // Does the launch have one store to it and one load of it, and nothing else of it?
+  bool passes_one_value(BufferId id) const {
+    for (const Buffer& b : program_.buffers)
+      if (b.is_view() && b.root == id) return false;
+    size_t uses = 0;
+    walk(block_, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) uses += n->to.buffer == id;
+      if (!s.as<Store>() && !s.as<For>() && !s.as<If>() && !s.as<Let>() && !s.as<While>())
+        uses += 3 * used_buffers({s}).contains(id);
+    });
+    walk_exprs(block_, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) uses += n->buffer == id;
+      if (const auto* n = e.as<Address>()) uses += 3 * (n->buffer == id);
+    });
+    return uses == 2;
+  }
+
+  // The value stored, behind a scalar that holds it for that moment alone.
   const Load* value_of(const Body& body, const Store*& store) const {
     if (body.empty() || body.size() > 2) return nullptr;
     store = body.back().as<Store>();
@@ -123,7 +140,7 @@ class Transposing {
     const auto* first = body[0].as<Store>();
     const bool scalar = first && first->to.buffer == value->buffer && first->to.indices.empty() &&
                         program_.buffer(value->buffer).space == Space::Local;
-    return scalar ? first->value.as<Load>() : nullptr;
+    return scalar && passes_one_value(value->buffer) ? first->value.as<Load>() : nullptr;
   }
   std::optional<CopyNest> copy_nest(const Stmt& s) const {
     const auto* f = s.as<For>();
@@ -190,24 +207,12 @@ class Transposing {
     if (source.space != Space::Global || source.address || program_.buffer(target).address ||
         program_.root(fill->from.buffer) == target)
       return false;
-    for (const Buffer& b : program_.buffers)
-      if (b.is_view() && b.root == tile) return false;
-    size_t uses = 0;  // one store and one load
-    walk(block_, [&](const Stmt& s) {
-      if (const auto* n = s.as<Store>()) uses += n->to.buffer == tile;
-      if (!s.as<Store>() && !s.as<For>() && !s.as<If>() && !s.as<Let>() && !s.as<While>())
-        uses += 3 * used_buffers({s}).contains(tile);
-    });
-    walk_exprs(block_, [&](const Expr& e) {
-      if (const auto* n = e.as<Load>()) uses += n->buffer == tile;
-      if (const auto* n = e.as<Address>()) uses += 3 * (n->buffer == tile);
-    });
     // The tile's rows are the source's: both loops of the filling run along the same dimensions of both.
     const bool same_box = fill->to.outer == copy.from.inner && fill->to.inner == copy.from.outer &&
                           fill->outer_extent == copy.inner_extent && fill->inner_extent == copy.outer_extent &&
                           equal(fill->to.min, copy.from.min) &&
                           distance(fill->from, fill->from.inner, fill->from.inner_step) == 1;
-    if (uses != 2 || !same_box) return false;
+    if (!passes_one_value(tile) || !same_box) return false;
     copy.from = fill->from;
     std::swap(copy.from.outer, copy.from.inner), std::swap(copy.from.outer_step, copy.from.inner_step);
     return true;

@@ -78,4 +78,9 @@ Expr identity(ReduceOp op, DType type) {
   }
 }
 
+Expr scan_start(ReduceOp op, DType type) {
+  if (!type.is_float()) return identity(op, type);
+  return constant(type, op == ReduceOp::Sum ? -0.0 : std::numeric_limits<double>::quiet_NaN());
+}
+
 }  // namespace tilewright::passes

@@ -67,6 +67,8 @@ DType accumulator(DType type);
 // op(a, b) as a reduction combines; nothing is abs'ed here.
 ir::Expr combine(ir::ReduceOp op, const ir::Expr& a, const ir::Expr& b, bool nan_propagate);
 ir::Expr identity(ir::ReduceOp op, DType type);
+// What a scan goes on from: it leaves the first element as it is, a negative zero or NaN too.
+ir::Expr scan_start(ir::ReduceOp op, DType type);
 
 // What is known of elements that the statements write, in whatever order, is known no more.
 void forget_written(const ir::Body& body, Lowering& l);

@@ -204,7 +204,7 @@ Body lower(const Scan& s, Lowering& l) {
   };
   const Body step = chains({l.make(Store{{total, {row}}, combine(s.op, sum_so_far, element, false)}),
                             l.make(Store{{s.to.buffer, at_position(w.to)}, cast(sum_so_far, to_type)})});
-  Body body = chains({l.make(Store{{total, {row}}, identity(s.op, acc_type)})});
+  Body body = chains({l.make(Store{{total, {row}}, scan_start(s.op, acc_type)})});
   body.push_back(loop(l, w.along, wide(0), w.count, step));
   for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
   return body;

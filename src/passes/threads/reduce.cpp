@@ -324,7 +324,7 @@ class ScanLowering {
     Body by_line{
         l_.make(Let{line_id, add(mul(round, wide(warps)), cast(warp, i64))}),
         l_.make(If{team_.count > warps * lanes_ ? logical_and(binary(BinaryOp::Lt, warp, constant(warps)), more) : more,
-                   {l_.make(Store{{carry_, {}}, identity(s_.op, type_)}),
+                   {l_.make(Store{{carry_, {}}, scan_start(s_.op, type_)}),
                     loop(l_, chunk, wide(0), chunks, std::move(body), few ? LoopKind::Unroll : LoopKind::Serial)},
                    {}})};
     return {loop(l_, round, wide(0), rounds, std::move(by_line))};
@@ -410,7 +410,7 @@ class ScanLowering {
   Body load_one(const Expr& along, const Expr& position) const {
     const Expr own = load(s_.from.buffer, element(s_.from, position), l_.type(s_.from.buffer));
     Body store{set_prefix(0, cast(cast(own, to_type_), type_))};
-    return {set_prefix(0, identity(s_.op, type_)),
+    return {set_prefix(0, scan_start(s_.op, type_)),
             l_.make(If{binary(BinaryOp::Lt, along, count_), guard_accesses(std::move(store), l_), {}})};
   }
   Body store_one(const Expr& along, const Expr& position) const {
