@@ -8,6 +8,7 @@ namespace {
 constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
 
 bool is_norm(RowFunction f) { return f == RowFunction::RmsNorm || f == RowFunction::LayerNorm; }
+bool is_exponential(RowFunction f) { return f == RowFunction::Softmax || f == RowFunction::LogSoftmax; }
 
 // What a row has besides its elements, one number a row of the block.
 struct RowSums {
@@ -23,8 +24,6 @@ struct RowBlock {
   int64_t width;
   Buffer x, other;
 
-  bool is_exponential() const { return o.function == RowFunction::Softmax || o.function == RowFunction::LogSoftmax; }
-
   void load(const Value& column) const {
     copy(X(row, column), x);
     if (o.function == RowFunction::SoftmaxBackward) copy(Z(row, column), other);
@@ -33,9 +32,9 @@ struct RowBlock {
   // Adds a tile to what is known of the rows. Beyond a row there are zeros, or -inf where the largest is asked for.
   void gather(const RowSums& s) const {
     const int64_t R = o.rows;
-    if (is_exponential() && o.columns > 0) {
+    if (is_exponential(o.function) && o.columns > 0) {
       raise(s);
-    } else if (is_exponential()) {
+    } else if (is_exponential(o.function)) {
       copy(s.first, s.before);
       reduce_max(x, s.first, {.dim = 1, .clear = false});
       // What was -inf so far adds nothing; a row of nothing else ends as 0 / 0.
@@ -110,8 +109,9 @@ struct RowBlock {
       s.second(i) = whole;
     }
     // The powers that are there are of the part's own largest.
-    for (auto i : Parallel(o.rows))
-      s.part(i) = if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
+    if (o.function == RowFunction::Softmax)
+      for (auto i : Parallel(o.rows))
+        s.part(i) = if_then_else(s.before(i) == -infinity(f32), 0.0F, exp2((s.before(i) - s.first(i)) * kLog2E));
   }
 
   // What each element of a row is combined with, once a row.
@@ -163,8 +163,8 @@ Program rows(const RowOptions& o) {
       const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
                       alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};
       // Beyond a row. Of rows that are there whole nothing is, and they may come ahead.
-      if (block.is_exponential() && !(whole && o.parts == 1)) annotate_safe_value(X, -infinity(o.x));
-      block.is_exponential() ? fill(s.first, -infinity(f32)) : clear(s.first);
+      if (is_exponential(o.function) && !(whole && o.parts == 1)) annotate_safe_value(X, -infinity(o.x));
+      is_exponential(o.function) ? fill(s.first, -infinity(f32)) : clear(s.first);
       clear(s.second);
       const auto each_tile = [&](const std::function<void(const Value&)>& run) {
         if (whole) return run(begin);
@@ -178,8 +178,9 @@ Program rows(const RowOptions& o) {
       if (o.parts > 1) cluster_sync();  // all blocks have begun: there is memory to write to
       each_tile([&](const Value&) { block.gather(s); });
       if (o.parts > 1)
-        block.is_exponential() ? block.add_powers(s, rank)
-                               : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
+        is_exponential(o.function)
+            ? block.add_powers(s, rank)
+            : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
       if (o.function == RowFunction::LayerNorm) {
         for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
         each_tile([&](const Value& column) { block.spread(s, column); });
