@@ -219,13 +219,13 @@ Hints parse_hints(const std::vector<std::string>& lines, const SourceLocation& a
 std::optional<std::string> first_unmet(const Hints& hints, const Plan& plan, const ir::ProgramTables& program) {
   using Words = std::vector<std::string>;
   const Words printed = lines_of(plan, program);
+  const bool as_written = !plan.has_loader() && !plan.brings_ahead();  // which prints no line of its work
   for (const std::string& line : hints.lines) {
     const Words words = words_of(line);
-    const bool as_written = !plan.has_loader() && !plan.brings_ahead();  // which prints no line of its work
-    const bool met = words == Words{"fit", "none"} ? !plan.fit.any()
-                     : words == Words{"work", "one_tile"} && as_written
-                         ? true
-                         : std::ranges::any_of(printed, [&](const auto& p) { return says(p, words); });
+    const bool met = words == Words{"fit", "none"}
+                         ? !plan.fit.any()
+                         : (as_written && words == Words{"work", "one_tile"}) ||
+                               std::ranges::any_of(printed, [&](const auto& p) { return says(p, words); });
     if (!met) return line;
   }
   return std::nullopt;
