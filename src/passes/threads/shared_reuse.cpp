@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "passes/threads/collectives.h"
 
 namespace tilewright::passes {
 
@@ -18,9 +19,6 @@ std::optional<Sync> meeting_of(const Role& role, const NamedBarriers& barriers) 
   const auto number = barriers.between(role.begin, role.end);
   return number ? std::optional(Sync{SyncScope::Named, constant(*number), threads, false}) : std::nullopt;
 }
-
-// A copy of the asynchronous proxy.
-bool is_by_proxy(const Copy& n) { return !n.completion.immediate() && n.completion.queue != Queue::CpAsync; }
 
 // Shared buffers that instructions may still use which threads have issued and not waited for.
 class OpenUses {
@@ -82,8 +80,8 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     if (s.as<Return>()) may_wait_ = false;
     const auto* copy = s.as<Copy>();
     if (copy && copy->completion.queue == Queue::BulkStore) stored_from_.insert(program.root(copy->from.buffer));
-    if (copy && is_by_proxy(*copy)) landing_.insert(program.root(copy->to.buffer));
-    if (s.as<Wgmma>() || (copy && is_by_proxy(*copy))) return;
+    if (copy && is_by_tma(*copy)) landing_.insert(program.root(copy->to.buffer));
+    if (s.as<Wgmma>() || (copy && is_by_tma(*copy))) return;
     for (const Effect& e : effects_of(s).list)
       if (e.region.valid()) touched_.insert(program.root(e.region.buffer));
   });
