@@ -23,6 +23,7 @@ struct RowBlock {
   const Value &N, &row, &epsilon;
   int64_t width;
   Buffer x, other;
+  Buffer told;  // of a cluster: a barrier
 
   void load(const Value& column) const {
     copy(X(row, column), x);
@@ -77,35 +78,39 @@ struct RowBlock {
     reduce_sum(other, s.second, {.dim = 1, .clear = false});
   }
 
-  // What the blocks of a cluster have of their parts of the rows, in each of them.
-  Buffer of_all(const Buffer& own, const Value& rank) const {
-    auto all = alloc_shared({o.parts, o.rows}, f32);
-    for (int64_t block = 0; block < o.parts; ++block) copy_cluster(own, all(rank, 0), block);
+  // What the blocks of a cluster have of their parts of the rows, in each of them: numbers of each row. The first time
+  // waits for the blocks to have begun; a block's own barrier tells that what the others send is there.
+  Buffer of_all(std::initializer_list<Buffer> own, const Value& rank, int64_t turn) const {
+    const auto count = static_cast<int64_t>(own.size());
+    auto sent = alloc_shared({count, o.rows}, f32), all = alloc_shared({o.parts, count, o.rows}, f32);
+    int64_t at = 0;
+    for (const Buffer& b : own) copy(b, sent(at++, 0));
+    if (turn == 0) cluster_wait();
+    for (int64_t block = 0; block < o.parts; ++block) copy_cluster(sent, all(rank, 0, 0), block, told(0));
+    barrier_wait(told(0), turn);
     return all;
   }
-  void add(const Buffer& sum, const Value& rank) const {
-    const Buffer all = of_all(sum, rank);
-    cluster_sync();
+  void add(const Buffer& sum, const Value& rank, int64_t turn) const {
+    const Buffer all = of_all({sum}, rank, turn);
     for (auto i : Parallel(o.rows)) {
-      Value whole = all(0, i);
-      for (int64_t block = 1; block < o.parts; ++block) whole = whole + all(block, i);
+      Value whole = all(0, 0, i);
+      for (int64_t block = 1; block < o.parts; ++block) whole = whole + all(block, 0, i);
       sum(i) = whole;
     }
   }
   void add_powers(const RowSums& s, const Value& rank) const {
-    const Buffer largest = of_all(s.first, rank), sums = of_all(s.second, rank);
-    cluster_sync();
+    const Buffer all = of_all({s.first, s.second}, rank, 0);
     copy(s.first, s.before);
     for (auto i : Parallel(o.rows)) {
-      Value most = largest(0, i);
-      for (int64_t block = 1; block < o.parts; ++block) most = max(most, largest(block, i));
+      Value most = all(0, 0, i);
+      for (int64_t block = 1; block < o.parts; ++block) most = max(most, all(block, 0, i));
       s.first(i) = most;
     }
     for (auto i : Parallel(o.rows)) {
       Value whole = 0.0F;
       for (int64_t block = 0; block < o.parts; ++block)
-        whole = whole + if_then_else(largest(block, i) == -infinity(f32), 0.0F,
-                                     sums(block, i) * exp2((largest(block, i) - s.first(i)) * kLog2E));
+        whole = whole + if_then_else(all(block, 0, i) == -infinity(f32), 0.0F,
+                                     all(block, 1, i) * exp2((all(block, 0, i) - s.first(i)) * kLog2E));
       s.second(i) = whole;
     }
     // The powers that are there are of the part's own largest.
@@ -158,7 +163,8 @@ Program rows(const RowOptions& o) {
       const Value row = floordiv(bx, o.parts) * o.rows, rank = bx % o.parts, begin = rank * width;
       // clang-format off
       const RowBlock block{o, X, Z, W, B, Y, N, row, epsilon, width, alloc_fragment({o.rows, width}, f32, "x"),
-                           alloc_fragment({o.rows, width}, f32, "other")};
+                           alloc_fragment({o.rows, width}, f32, "other"),
+                           o.parts > 1 ? alloc_barrier({o.parts}) : Buffer()};
       // clang-format on
       const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
                       alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};
@@ -174,17 +180,17 @@ Program rows(const RowOptions& o) {
           run(column);
         }
       };
+      if (o.parts > 1) cluster_arrive();  // there is memory for the others to write to
       if (whole) block.load(begin);
-      if (o.parts > 1) cluster_sync();  // all blocks have begun: there is memory to write to
       each_tile([&](const Value&) { block.gather(s); });
       if (o.parts > 1)
         is_exponential(o.function)
             ? block.add_powers(s, rank)
-            : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank);
+            : block.add(backward || o.function == RowFunction::RmsNorm ? s.second : s.first, rank, 0);
       if (o.function == RowFunction::LayerNorm) {
         for (auto i : Parallel(o.rows)) s.first(i) = s.first(i) / cast(N, f32);
         each_tile([&](const Value& column) { block.spread(s, column); });
-        if (o.parts > 1) block.add(s.second, rank);
+        if (o.parts > 1) block.add(s.second, rank, 1);
       }
       if (!backward) block.sum_up(s);
       if (backward && whole) block.load(begin);  // their product stands in the place of x

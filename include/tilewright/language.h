@@ -507,6 +507,9 @@ void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, Lo
 void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, const Tile& remote_barrier,
                   Location at = Location::current());
 void cluster_sync(Location at = Location::current());
+// Both halves of it: between them a block may do what needs no other.
+void cluster_arrive(Location at = Location::current());
+void cluster_wait(Location at = Location::current());
 void fill(const Tile& to, const Operand& value, Location at = Location::current());
 void clear(const Tile& to, Location at = Location::current());
 enum class GemmWarpPolicy : uint8_t { Square, FullRow, FullCol };

@@ -126,6 +126,8 @@ void copy_cluster(const Tile& from, const Tile& to, const Operand& dst_block, co
   b.copy(TileAccess::of(from), TileAccess::of(to), std::move(o));
 }
 void cluster_sync(Location at) { recording("cluster_sync", at).sync(ir::SyncScope::Cluster); }
+void cluster_arrive(Location at) { recording("cluster_arrive", at).sync(ir::SyncScope::Cluster, {}, 0, true); }
+void cluster_wait(Location at) { recording("cluster_wait", at).sync(ir::SyncScope::Cluster, {}, 0, false, true); }
 void fill(const Tile& to, const Operand& value, Location at) {
   recording("fill", at).fill(TileAccess::of(to), expr_of(value, "fill"));
 }
