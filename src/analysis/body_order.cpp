@@ -182,7 +182,7 @@ bool BodyOrder::may_be_last(size_t store) const {
   for (size_t k = 0; k < events_.size(); ++k) {
     const Event& e = events_[k];
     if (k == at || (!clash(at, k) && !clash_between_turns(*stored, e))) continue;
-    if (e.changes || !e.buffer.valid()) return false;
+    if (!stores_[store] || e.changes || !e.buffer.valid()) return false;
     if (e.index.size() != stored->index.size()) return false;
     if (!reads_what_is_stored(e.top, load(e.buffer, e.index, program_.buffer(e.buffer).type), store)) return false;
   }

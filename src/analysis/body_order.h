@@ -29,8 +29,8 @@ class BodyOrder {
   bool reads_what_is_stored(size_t top, const ir::Expr& load, size_t store) const;
   // The statement of such a Store; none: there is none.
   std::optional<size_t> store_read_by(size_t top, const ir::Expr& load) const;
-  // Whether the Store at statement `store` may happen behind the body. What reads_what_is_stored() is true of is given
-  // the value, and does not count.
+  // Whether the Store, or the Atomic, at statement `store` may happen behind the body. What reads_what_is_stored() of a
+  // Store is true of is given the value, and does not count.
   bool may_be_last(size_t store) const;
   // Whether statement `top` makes the load whenever the body runs: no condition stands around it.
   bool surely_reads(size_t top, const ir::Expr& load) const;

@@ -124,6 +124,7 @@ class CudaText final : public CudaAsync {
   }
   // Neighbours in one access.
   void copy(const Copy& n) {
+    if (n.combine != ir::Combine::None) return add(n);
     const int64_t bytes = bytes_of(n.to);
     const bool floats = program_.buffer(n.from.buffer).type == f32 && program_.buffer(n.to.buffer).type == f32;
     const char* word = bytes == 16  ? floats ? "float4" : "uint4"
@@ -139,6 +140,38 @@ class CudaText final : public CudaAsync {
       return line(fmt::format("{3}(({0}*){1}, *(const {0}*){2});", word, to, from, helper("tw_store")));
     line(fmt::format("*({0}*){1} = *(const {0}*){2};", word, to, from));
   }
+
+  // Adds neighbours: of the types, and as many, as the device adds at once (PTX ISA 9.7.13.7), one after the other
+  // else.
+  void add(const Copy& n) {
+    const DType type = program_.buffer(n.to.buffer).type;
+    const int64_t bytes = bytes_of(n.to);
+    const bool pairs = type == f16 || (type == bf16 && target_.has.vector_adds);
+    if (type == f32 ? target_.has.vector_adds && bytes >= 8 : pairs && bytes >= 4) {
+      const int64_t most = target_.has.vector_adds ? bytes : 4;
+      static constexpr std::array<std::array<const char*, 3>, 3> kHelpers = {{
+          {"", "tw_add_f32x2", "tw_add_f32x4"},
+          {"tw_add_f16x2x1", "tw_add_f16x2x2", "tw_add_f16x2x4"},
+          {"tw_add_bf16x2x1", "tw_add_bf16x2x2", "tw_add_bf16x2x4"},
+      }};
+      const char* name = kHelpers[type == f32 ? 0 : type == f16 ? 1 : 2][most == 16 ? 2 : most == 8 ? 1 : 0];
+      for (int64_t at = 0; at < bytes; at += most)
+        line(fmt::format("{}(&{}, &{});", helper(name), moved(n.to, at * 8 / type.bits),
+                         moved(n.from, at * 8 / type.bits)));
+      return;
+    }
+    for (int64_t i = 0; i < constant_int(n.to.extent.back()).value_or(0); ++i) {
+      Atomic one;
+      one.to = {n.to.buffer, shifted(n.to, i)}, one.value = ir::load(n.from.buffer, shifted(n.from, i), type);
+      atomic(one);
+    }
+  }
+  static std::vector<Expr> shifted(const Region& r, int64_t by) {
+    std::vector<Expr> index = r.min;
+    index.back() = ir::add(index.back(), ir::constant(index.back()->type, by));
+    return index;
+  }
+  std::string moved(const Region& r, int64_t by) { return element(r.buffer, shifted(r, by)); }
 
   int64_t bytes_of(const Region& r) const {
     return tilewright::bytes_of(program_.buffer(r.buffer).type, constant_int(r.extent.back()).value_or(0));

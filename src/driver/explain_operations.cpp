@@ -65,7 +65,7 @@ class Widths {
     int64_t elements = 1;
     for (const ir::Expr& e : n.from.extent) elements *= ir::constant_int(e).value_or(1);
     note(n.from.buffer, "reads", bytes(n.from.buffer, elements));
-    note(n.to.buffer, "writes", bytes(n.to.buffer, elements));
+    note(n.to.buffer, n.combine == ir::Combine::None ? "writes" : "updates", bytes(n.to.buffer, elements));
   }
   void note(ir::BufferId id, const char* how, std::string width) {
     const ir::Space space = p_.buffer(p_.root(id)).space;

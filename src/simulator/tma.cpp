@@ -20,6 +20,8 @@ std::string what_runs(AsyncAccess::Kind kind) {
   return kind == AsyncAccess::Kind::Load ? "a TMA load" : kind == AsyncAccess::Kind::Store ? "a TMA store" : "a wgmma";
 }
 
+}  // namespace
+
 void combine(ir::Combine how, DType type, std::byte* to, const std::byte* from, int64_t n) {
   if (how == ir::Combine::None) {
     std::memcpy(to, from, static_cast<size_t>(n * type.storage_bits() / 8));
@@ -35,8 +37,6 @@ void combine(ir::Combine how, DType type, std::byte* to, const std::byte* from, 
         type, operands, old.data(), n);
   store_lanes(type, to, {}, n, old.data());
 }
-
-}  // namespace
 
 void Warp::execute_tma(const ir::Copy& op, const Step& s, Mask mask) {
   const bool load = op.completion.barrier.valid();

@@ -13,6 +13,9 @@ struct WgmmaInstruction;
 
 namespace tilewright::simulator {
 
+// Stores n elements, or adds them to what is there and the like.
+void combine(ir::Combine how, DType type, std::byte* to, const std::byte* from, int64_t n);
+
 struct TmaBox;
 struct TmaRow;
 

@@ -291,7 +291,14 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   }
   if (!to.buffer->is_local()) {
     check_alignment_demanded(*to.buffer, bytes, mask);
-    touch(Touch::Write, target, bits, lanes_of_access(target, bits, mask), bytes_of, async);
+    const Lanes lanes = lanes_of_access(target, bits, mask);
+    if (op.combine == ir::Combine::None) {
+      touch(Touch::Write, target, bits, lanes, bytes_of, async);
+    } else {
+      ++device_.traffic(device_.site(s)).atomics;
+      touch(
+          Touch::Write, target, bits, lanes, [](size_t) { return nullptr; }, false, atomic_op_of(op.combine));
+    }
     if (!async) spend(Touch::Write, target);
   }
   for (int64_t lane = 0; lane < lanes_; ++lane) {
@@ -302,7 +309,11 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
       if (const int64_t hole = interpreter::first_unwritten(source.written, type, offset(source, lane), count);
           hole >= 0)
         fail_unwritten(*source.buffer, hole, lane);
-    std::memcpy(pointer_at(target, lane), bytes_of(static_cast<size_t>(lane)), static_cast<size_t>(bytes));
+    if (op.combine != ir::Combine::None && target.written)
+      if (const int64_t hole = interpreter::first_unwritten(target.written, type, offset(target, lane), count);
+          hole >= 0)
+        fail_unwritten(*target.buffer, hole, lane);
+    combine(op.combine, type, pointer_at(target, lane), bytes_of(static_cast<size_t>(lane)), count);
     if (to_registers)
       interpreter::copy_written(target.written, offset(target, lane), source.written, offset(source, lane), type,
                                 count);

@@ -278,6 +278,60 @@ __device__ __forceinline__ void tw_store(float4* to, float4 v) {
                : "memory");
 }
 
+// Additions of neighbours in global memory, each of them atomic (PTX ISA 9.7.13.7, red).
+//@ tw_add_f32x2: types
+__device__ __forceinline__ void tw_add_f32x2(void* to, const float* v) {
+  asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(v[0]),
+               "f"(v[1])
+               : "memory");
+}
+//@ tw_add_f32x4: types
+__device__ __forceinline__ void tw_add_f32x4(void* to, const float* v) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
+               : "memory");
+}
+//@ tw_add_f16x2x1: types
+__device__ __forceinline__ void tw_add_f16x2x1(void* to, const uint16_t* pairs) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.f16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(*(const uint32_t*)pairs)
+               : "memory");
+}
+//@ tw_add_f16x2x2: types
+__device__ __forceinline__ void tw_add_f16x2x2(void* to, const uint16_t* pairs) {
+  const uint2 v = *(const uint2*)pairs;
+  asm volatile("red.relaxed.gpu.global.add.noftz.v2.f16x2 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(v.x), "r"(v.y)
+               : "memory");
+}
+//@ tw_add_f16x2x4: types
+__device__ __forceinline__ void tw_add_f16x2x4(void* to, const uint16_t* pairs) {
+  const uint4 v = *(const uint4*)pairs;
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+//@ tw_add_bf16x2x1: types
+__device__ __forceinline__ void tw_add_bf16x2x1(void* to, const uint16_t* pairs) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(*(const uint32_t*)pairs)
+               : "memory");
+}
+//@ tw_add_bf16x2x2: types
+__device__ __forceinline__ void tw_add_bf16x2x2(void* to, const uint16_t* pairs) {
+  const uint2 v = *(const uint2*)pairs;
+  asm volatile("red.relaxed.gpu.global.add.noftz.v2.bf16x2 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(v.x), "r"(v.y)
+               : "memory");
+}
+//@ tw_add_bf16x2x4: types
+__device__ __forceinline__ void tw_add_bf16x2x4(void* to, const uint16_t* pairs) {
+  const uint4 v = *(const uint4*)pairs;
+  asm volatile("red.relaxed.gpu.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+
 // One of two values that are both there: no branch.
 //@ tw_select: types
 template <class T>

@@ -138,12 +138,13 @@ class MapLowering {
  private:
   // An access of neighbours in memory, as one.
   struct Wide {
-    Expr load;                   // the element's access, or
-    size_t store = 0;            // the statement of the body that stores it
-    BufferId registers;          // the local array
-    Expr slot;                   // where in it they begin
-    Element first;               // in memory
-    std::set<size_t> tops = {};  // statements of the body that read what the load brings
+    Expr load;                                // the element's access, or
+    size_t store = 0;                         // the statement of the body that stores it, or adds to it
+    BufferId registers;                       // the local array
+    Expr slot;                                // where in it they begin
+    Element first;                            // in memory
+    std::set<size_t> tops = {};               // statements of the body that read what the load brings
+    ir::Combine combine = ir::Combine::None;  // of what is stored
   };
 
   Body points_of(const FragmentLayout& points) {
@@ -436,11 +437,26 @@ class MapLowering {
     }
     for (size_t i = 0; i < body.size(); ++i) {
       const auto* n = body[i].as<Store>();
-      if (!n || writes[l_.program.root(n->to.buffer)] != 1 || !order.may_be_last(i)) continue;
-      if (is_one(n->to.buffer, n->to.indices))
-        out.stores.push_back({{}, i, {}, constant(0), {n->to.buffer, at_lane_zero(n->to.indices, at)}});
+      const auto* atomic = body[i].as<Atomic>();
+      if (atomic && !adds_in_vectors(*atomic)) continue;
+      const Element* to = n ? &n->to : atomic ? &atomic->to : nullptr;
+      if (!to || writes[l_.program.root(to->buffer)] != (n ? 1 : 2) || !order.may_be_last(i)) continue;
+      if (is_one(to->buffer, to->indices))
+        out.stores.push_back({{},
+                              i,
+                              {},
+                              constant(0),
+                              {to->buffer, at_lane_zero(to->indices, at)},
+                              {},
+                              n ? ir::Combine::None : ir::Combine::Add});
     }
     return out;
+  }
+  // Whether there are additions of neighbours at once: each of them is atomic, as one alone is.
+  bool adds_in_vectors(const Atomic& n) const {
+    const DType type = l_.type(n.to.buffer);
+    return n.op == AtomicOp::Add && n.order == MemoryOrder::Relaxed && !n.result.valid() && l_.is_global(n.to.buffer) &&
+           (type == f32 || type == f16 || type == bf16);
   }
   BodyOrder order_of(const Body& body, const Held& at) const {
     if (!in_turns_) return BodyOrder(body, l_.program);
@@ -506,11 +522,12 @@ class MapLowering {
         return std::nullopt;
       });
       const auto* n = one[0].as<Store>();
+      const auto* atomic = one[0].as<Atomic>();
       const auto to = std::find_if(stores.begin(), stores.end(), [&](const Wide& w) { return w.store == i; });
       if (to == stores.end())
         append(out, one);
       else
-        out.push_back(make_stmt(Store{{to->registers, {at.lane}}, n->value}, one[0]->location));
+        out.push_back(make_stmt(Store{{to->registers, {at.lane}}, n ? n->value : atomic->value}, one[0]->location));
     }
     return out;
   }
@@ -597,7 +614,7 @@ class MapLowering {
     Body move;
     pieces(w, at, [&](const Region& memory, const Region& registers) {
       Copy copy;
-      copy.from = registers, copy.to = memory;
+      copy.from = registers, copy.to = memory, copy.combine = w.combine;
       move.push_back(l_.make(std::move(copy)));
     });
     Expr check = exists(w);
