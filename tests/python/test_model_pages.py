@@ -1,4 +1,5 @@
 """docs/cost_model.md and docs/tuner.md are what tools/model_pages.py writes, of predictions that the model makes today."""
+import json
 import os
 import statistics
 import sys
@@ -41,6 +42,37 @@ def test_how_good_the_model_is():
     assert len(off) >= 300 and statistics.median(off) <= 0.15
     lost = [model_pages.found_after(choices, model_pages.COMPILES) for choices in model_pages.cases_of_tuner(ROWS).values() if len(choices) > model_pages.COMPILES]
     assert len(lost) >= 60 and sum(x <= model_pages.NEAR for x in lost) >= 0.9 * len(lost)
+
+
+def test_how_good_the_model_is_for_random_products():
+    """Of the newest measurements, to which no constant is fitted; one of two halves is no luckier than the other."""
+    random = [row for row in ROWS if row["family"] == "random"]
+    assert len(random) >= 300 and all(row["predicted"] for row in random)
+    for own in (random, random[::2], random[1::2]):
+        assert statistics.median(abs(row["predicted"] / row["us"] - 1) for row in own) <= 0.15
+    (within, tiles), (by_shape, _), _ = model_pages.ranks_within_shapes(random)
+    assert tiles >= 300 and within >= 0.9 and by_shape >= 0.7
+
+
+def test_newest_measurement_of_a_product_counts():
+    """4096 cubed took 313 us before its ring had four slots; and older files have nothing of two or three stages."""
+    rows = {(row["case"], row["choice"]): row["us"] for row in model_pages.measured() if row["family"] == "random"}
+    assert rows["gemm float16 nt 4096x4096x4096", "128x160x64:2:256"] < 220
+    older = {(row["case"], row["name"].removeprefix("tilewright ")) for row in model_pages._results("2026-11-28-random-5")}
+    newer = {(row["case"], row["name"].removeprefix("tilewright ")) for f in ("2026-11-29-random", "2026-11-29-random-2") for row in model_pages._results(f)}
+    again = {(f"gemm {o} {t} {m}x{n}x{k}", choice) for o, t, m, n, k, choice in
+             (row["case"].split() for row in json.loads((model_pages.RESULTS / f"{model_pages.SLOTS}.json").read_text())["after"])}
+    left = (rows.keys() & older) - newer - again
+    assert left and all(int(choice.replace(":", "x").split("x")[3]) >= 4 for _, choice in left)
+
+
+def test_rank_correlation_of_what_is_known():
+    row = lambda case, us, predicted: {"family": "random", "case": case, "us": us, "predicted": predicted}  # noqa: E731
+    right = [row("a", us, us * 3) for us in (1.0, 2.0, 4.0)] + [row("b", us, us) for us in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]
+    assert model_pages.ranks_within_shapes(right)[1:] == [(pytest.approx(1.0), 2), (pytest.approx(1.0), 1)]
+    wrong = [{**r, "predicted": 1 / r["us"]} for r in right]
+    assert [value for value, _ in model_pages.ranks_within_shapes(wrong)] == pytest.approx([-1.0] * 3)
+    assert model_pages.ranks_within_shapes([{**r, "predicted": 1.0} for r in right])[1][0] == 0.0, "equal predictions say nothing"
 
 
 @pytest.mark.parametrize("order, compiles, lost", [((1, 2, 3), 1, 2.0), ((3, 2, 1), 1, 1.5), ((3, 1, 2), 2, 1.0), ((9, 9, 9), 1, 2.0)])
