@@ -90,7 +90,7 @@ class Streaming {
     const Expr large = is_large(program_, all_, store.to.buffer);
     if (constant_int(large) == 0) return std::nullopt;
     const int64_t line = kLine * 8 / type.storage_bits();
-    const Expr begin = cast(f.begin, i64), extent = cast(f.extent, i64);
+    const Expr begin = cast(f.begin, i64), extent = at_least_none(cast(f.extent, i64));
     const int64_t lanes = std::min(kChunk, constant_int(extent).value_or(kChunk) / line * line);
     if (lanes == 0) return std::nullopt;
     const Expr chunks = binary(BinaryOp::FloorDiv, extent, constant(i64, lanes)), done = mul(chunks, wide(lanes));
@@ -121,6 +121,8 @@ class Streaming {
     LocationId at;
   };
   static Expr wide(int64_t value) { return constant(i64, value); }
+  // Below zero there are no turns, but the quotient of chunks would leave some.
+  static Expr at_least_none(const Expr& extent) { return binary(BinaryOp::Max, extent, wide(0)); }
 
   // The part [begin, begin + count) of the loop, into the row.
   Stmt computed(const Staged& s, const Expr& begin, const Expr& count) {

@@ -97,12 +97,13 @@ struct ReduceNest {
       return loop(l, lane, wide(0), extent, {l.make(Store{{acc, {lane}}, value})}, LoopKind::Vectorized);
     };
     const Expr old = load(acc, {lane}, acc_type);
-    const Expr whole = binary(BinaryOp::FloorDiv, w.count, wide(lanes)), done = mul(whole, wide(lanes));
+    const Expr turns = binary(BinaryOp::Max, w.count, wide(0));  // else chunks of fewer than none would leave some
+    const Expr whole = binary(BinaryOp::FloorDiv, turns, wide(lanes)), done = mul(whole, wide(lanes));
     Body body{lane_loop(wide(lanes), start())};
     body.push_back(loop(l, chunk, wide(0), whole,
                         {lane_loop(wide(lanes), join(old, source(add(mul(chunk, wide(lanes)), lane))))}));
-    if (constant_int(sub(w.count, done)) != 0)
-      body.push_back(lane_loop(sub(w.count, done), join(old, source(add(done, lane)))));
+    if (constant_int(sub(turns, done)) != 0)
+      body.push_back(lane_loop(sub(turns, done), join(old, source(add(done, lane)))));
     // Panels may have 3, 6 or 14 lanes: where a half is none, the upper one is the shorter.
     for (int64_t left = lanes; left > 1;) {
       const int64_t lower = (left + 1) / 2;
