@@ -148,6 +148,7 @@ def _older_places():
             for n in "compress compress_sm80 compress_sm90 randn_semi_sparse randint_semi_sparse arange_semi_sparse".split()
         },
         "tilelang.tileop.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
+        "tilelang.primitives": {"gemm": _primitive_gemm},
         "tilelang.primitives.gemm": {"gemm": _primitive_gemm},
         "tilelang.primitives.gemm.base": {"GemmWarpPolicy": language.GemmWarpPolicy},
     }

@@ -13,6 +13,7 @@ _EXECUTION_BACKENDS = {
     "cuda": [ExecutionBackendSpec(name) for name in ("tvm_ffi", "cython", "nvrtc", "torch")],
     "llvm": [ExecutionBackendSpec(name) for name in ("tvm_ffi", "cython")],
 }
+_EARLIER = {"ctypes": "cython", "dlpack": "tvm_ffi"}  # of earlier releases: what took their place
 _LOADED_EXECUTION_BACKENDS = set(_EXECUTION_BACKENDS)
 
 
@@ -33,6 +34,7 @@ def allowed_backends_for_target(target):
 def resolve_execution_backend(name, target):
     """The backend of that name; of "auto" the preferred one."""
     allowed = allowed_backends_for_target(target)
+    name = _EARLIER.get(name, name)
     if name in (None, "auto"):
         return allowed[0]
     if name not in allowed:

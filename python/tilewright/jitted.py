@@ -123,6 +123,11 @@ class Jit:
     def func_source(self) -> str:
         return inspect.getsource(self.func)
 
+    def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """TileLang's key of a call: arguments by place, by name, and those of tuning."""
+        tuned = kwargs.pop("__tune_params", {})
+        return args, tuple(sorted(kwargs.items())), tuple(sorted(tuned.items()))
+
     def __repr__(self) -> str:
         """<jit add(A, B): 2 kernels on cpu>."""
         engines = " and ".join(sorted({k.engine for k in self.kernels.values()}))
@@ -193,6 +198,7 @@ class Jit:
     def _compiled(self, program):
         kernel = compile_program(program, self.out_idx, target=self.target, engine=self.engine)
         if not isinstance(program, Specialized):
+            kernel.say(self.pass_configs, self.compile_flags)
             dump(self.pass_configs, kernel, program.program)
         return kernel
 

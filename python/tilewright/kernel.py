@@ -49,6 +49,14 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     arch: str = ""  # that was asked for
     for_cuda: str | None = None  # its text for that, where no GPU runs it
     made_by: Any = None  # makes it again, where it is loaded
+    target_host: Any = None
+    verbose: Any = None
+    pass_configs: dict[Any, Any] | None = None  # as they were given
+    compile_flags: list[str] | None = None
+    execution_backend: str = "tvm_ffi"
+    n_regs: None = None  # as of TileLang's for NVIDIA: ptxas counts, and `tilewright compile --prove` shows it
+    n_spills: None = None
+    n_max_threads: None = None
 
     @property
     def params(self) -> list[Any]:
@@ -73,8 +81,28 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
     def kernel_source(self) -> str:
         return self.get_kernel_source()
 
+    def say(self, pass_configs: Any, compile_flags: Any) -> None:
+        """Keeps what programs ask it for: the options by which it was made."""
+        self.pass_configs = None if pass_configs is None else dict(pass_configs)
+        self.compile_flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
+
     def get_host_source(self) -> str:
         return ""
+
+    @property
+    def host_source(self) -> str:
+        return self.get_host_source()
+
+    @property
+    def resource_usage(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def adapter(self) -> Kernel:
+        """What calls it: nothing lies between a kernel and its call."""
+        return self
+
+    artifact = torch_function = func = adapter
 
     def show_source(self, which: str = "kernel") -> None:
         print(self.get_kernel_source())
@@ -251,7 +279,7 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
     if not isinstance(func, PrimFunc):
         fail("OperandKind", f"compile() takes a function under @T.prim_func, not {type(func).__name__}",
              "write @T.prim_func above it, and annotate its parameters: A: T.Tensor((M, N), 'float16')")  # fmt: skip
-    resolve_execution_backend(execution_backend, "cuda")
+    backend = resolve_execution_backend(execution_backend, "cuda")
     if not isinstance(plan, str):
         fail("BadOption", f"the plan is {plan!r}", "it is a text, lines as `tilewright compile --stage plan` prints them")
     if isinstance(func, specialized.Specialized):
@@ -288,6 +316,8 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
                       "as memory happens to be; pass a tensor of zeros, or write to it first")  # fmt: skip
     kernel.program, kernel.prim_func, kernel.outputs = program, func, outputs
     kernel.target, kernel.arch = target or "auto", arch
+    kernel.target_host, kernel.verbose, kernel.execution_backend = target_host, verbose, backend
+    kernel.say(pass_configs, compile_flags)
     kernel.made_by = functools.partial(compile, func, out_idx, None, target, None, None, pass_configs, compile_flags, engine=engine, plan=plan)
     dump(pass_configs, kernel, func.program)
     return kernel

@@ -26,5 +26,6 @@ make_gemm_fragment_8x8 = make_fully_replicated_layout_fragment
 make_gemm_fragment_8x8_transposed = make_fully_replicated_layout_fragment
 make_tcgen05mma_swizzled_layout = make_fully_replicated_layout_fragment
 make_cutlass_metadata_layout = make_fully_replicated_layout_fragment
+make_metadata_layout = make_fully_replicated_layout_fragment  # of earlier releases
 
 __all__ = ["Fragment", "Layout", "make_linear_layout", "make_swizzled_layout"]

@@ -171,18 +171,41 @@ class Profiler:
     def __init__(self, kernel: Any, supply: Any) -> None:
         self.kernel, self.supply = kernel, supply_of(supply)
 
-    def _inputs(self, given=None, sizes=None):
+    def _inputs(self, given=None, sizes=None, with_output=False):
         """Those of a call; `sizes` are the values of dimensions that are known only there."""
         sizes = {} if sizes is None else _sizes(self.kernel, sizes)
         if given is not None:
             return list(given)
-        parameters = given_to(self.kernel)
+        parameters = self._get_params(with_output)
         scalars = [p.name for p in parameters if p.shape is None]
         if scalars:
             raise ValueError(f"nothing says what the numbers {scalars} of '{self.kernel.name}' are: pass input_tensors")
         texts = _dimensions(self.kernel.prim_func.script())
         device = "cuda" if self.kernel.engine == "cuda" else "cpu"
         return [make_tensor(_sized(p, texts[p.name], sizes), self.supply, device) for p in parameters]
+
+    def _get_inputs(self, with_output: bool = False, dynamic_symbolic_constraints: Any = None) -> list[Any]:
+        """TileLang's name of it, which programs call; with_output: also what a call would make."""
+        return self._inputs(None, dynamic_symbolic_constraints, with_output)
+
+    def _get_params(self, with_output: bool = False) -> list[Any]:
+        return list(self.kernel.params) if with_output else given_to(self.kernel)
+
+    @property
+    def params(self) -> list[Any]:
+        return list(self.kernel.params)
+
+    @property
+    def result_idx(self) -> list[int]:
+        return self.kernel.out_idx
+
+    @property
+    def adapter(self) -> Any:
+        return self.kernel.adapter
+
+    def with_default_adapter(self, adapter: Any) -> Any:
+        """What calls the kernel is the kernel: it stays."""
+        return self
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)

@@ -50,6 +50,10 @@ class Open(types.ModuleType):
             raise AttributeError(name)
         return self.__absent__(name)
 
+    def __call__(self, *arguments, **named):
+        """A function of the same name as its module, as tilelang.primitives.gemm was."""
+        return Missing(self.__name__)(*arguments, **named)
+
 
 # Folders of TileLang, of this release and of earlier ones, all modules of which can be imported.
 _OPEN = frozenset(

@@ -70,6 +70,12 @@ class _Absent(type):
     def __instancecheck__(cls, value):
         _refuse(cls.__name__)
 
+    def __getattr__(cls, name):
+        """A name in it, as tirx.functor.visitor: where the first is a module of TVM's."""
+        if name.startswith("_"):
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        return absent(f"{cls.__name__}.{name}")
+
 
 def _refuse(name):
     fail("UnknownOperation", f"TVM's '{name}' is used, but programs have no such nodes here",

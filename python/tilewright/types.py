@@ -222,9 +222,20 @@ def match_buffer(param, shape=None, dtype="float32", data=None, strides=None, el
         fail("BadOption", "match_buffer: no shape", "say the extents: T.match_buffer(a, (M, N), 'float16')")
     if isinstance(param, Handle):
         return TensorType(shape, dtype, strides or None).parameter(state.tracer, param.name)
+    address = _unused_address(state.tracer, param)
+    if address is not None:
+        state.tracer.pending.remove(address)
+        return TensorType(shape, dtype, strides or None).parameter(state.tracer, address.name)
     if isinstance(param, Buffer) and not strides and _dtype(dtype) == param.dtype and _same_extents(param.shape, extents(shape)):
         return param
     return view_of(param, shape, dtype, strides)
+
+
+def _unused_address(tracer, param):
+    """The parameter of type T.ptr of an eager function that is that value: its tensor is given, from which T.const takes extents."""
+    if not getattr(tracer, "order", None) or not isinstance(param, Expr):
+        return None
+    return next((p for p in tracer.pending if p.value is param and p.dtype == "pointer"), None)
 
 
 def _same_extents(a, b):

@@ -191,6 +191,7 @@ class UseWalk {
         continue;
       }
       c.element_bits = std::max({c.element_bits, 8, b.type.storage_bits()});
+      c.global = c.global || b.space == Space::Global;
     }
   }
 
@@ -268,7 +269,15 @@ class UseWalk {
       c.decided_by = decision_of(choice, s);
     }
     out.gemms.push_back({s, choice, *node, {}});
-    if (takes_a) out.gemms.back().a = fragment(n.a.buffer, s);
+    if (takes_a) read_from_registers(choice, n, s);
+  }
+  void read_from_registers(const GemmChoice& choice, const Gemm& n, const Stmt& s) {
+    const std::optional<size_t> a = fragment(n.a.buffer, s);
+    out.gemms.back().a = a;
+    if (!a) return;
+    const std::vector<int64_t>& shape = classes_.nodes[*a].shape;
+    LayoutClass& c = classes_.of(*a);
+    if (!c.operand) c.operand = operand_of(choice, shape[0], shape[1]);
   }
   std::string decision_of(const GemmChoice& choice, const Stmt& s) const {
     const char* how = choice.wgmma ? "the accumulator of wgmma" : choice.mma ? "the accumulator of mma.sync" : "a gemm";

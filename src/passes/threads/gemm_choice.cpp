@@ -67,7 +67,10 @@ std::string misfit_wgmma(const ProgramTables& p, const Region& r, bool k_is_last
     return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
   const auto column = constant_int(r.min.back());
   const bool whole_row = width == constant_int(b.shape[rank - 1]);
-  if (!column || *column % (k_is_last ? step : panel) != 0 || (!k_is_last && width % panel != 0 && !whole_row))
+  // A column that only run time knows begins a panel: within one, the offset is part of the swizzle.
+  const bool begins =
+      column ? *column % (k_is_last ? step : panel) == 0 : analysis::power_of_two_divisor(r.min.back(), p) % panel == 0;
+  if (!begins || (!k_is_last && width % panel != 0 && !whole_row))
     return fmt::format("the tile is no whole panels of '{}'", b.name);
   return "";
 }

@@ -46,6 +46,9 @@ std::optional<FragmentLayout> in_threads(const LayoutClass& c, int bits) {
   return reshape(row_major_fragment({all / c.within, c.within}, c.threads, c.within, bits), c.shape);
 }
 
+// Whether a gemm alone decides: global memory is read in whole rows, and the tile goes to shared memory for that.
+bool is_operand(const LayoutClass& c) { return c.operand && !c.anchor && !c.annotated && !c.global; }
+
 void anchor(LayoutClass& c) {
   if (c.anchor) {
     c.layout = c.anchor;
@@ -53,6 +56,10 @@ void anchor(LayoutClass& c) {
   }
   if (c.annotated) {
     c.layout = c.annotated, c.decided_by = "its annotation";
+    return;
+  }
+  if (is_operand(c)) {
+    c.layout = c.operand, c.decided_by = "a gemm that reads it from registers";
     return;
   }
   const int bits = c.element_bits ? c.element_bits : 32;
@@ -122,11 +129,13 @@ void LayoutClasses::unite(size_t a, size_t b) {
   LayoutClass& keep = classes[a];
   const LayoutClass& gone = classes[b];
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+  keep.global = keep.global || gone.global;
   keep.apart = keep.apart || gone.apart;
   keep.within = std::max(keep.within, gone.within);
   keep.reduced = keep.reduced || gone.reduced;
   keep.by_queue = keep.by_queue || gone.by_queue;
   if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
+  if (!keep.operand) keep.operand = gone.operand;
   if (!keep.annotated) keep.annotated = gone.annotated;
 }
 
@@ -149,7 +158,9 @@ void choose_layouts(LayoutClasses& all) {
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const bool x = all.classes[a].anchor.has_value(), y = all.classes[b].anchor.has_value();
-    return x != y ? x : size(a) > size(b);
+    if (x != y) return x;
+    const bool v = is_operand(all.classes[a]), w = is_operand(all.classes[b]);
+    return v != w ? v : size(a) > size(b);
   });
   for (size_t i : order) {
     if (!all.classes[i].layout) anchor(all.classes[i]);

@@ -1,6 +1,6 @@
 // Fragments and points of operations that run over the same points share one layout: a class. A class is anchored by a
-// gemm, by an annotation, or by what its accesses of memory like best; one that follows only some dimensions of
-// another, or runs over a box of a fragment, takes the layout that the other leaves it.
+// gemm's accumulator, by an annotation, by a gemm that reads it, or by what its accesses of memory like best; one that
+// follows only some dimensions of another, or runs over a box of a fragment, takes the layout that the other leaves it.
 #pragma once
 #include "analysis/uniformity.h"
 #include "passes/threads/fragment_box.h"
@@ -20,11 +20,13 @@ struct LayoutClass {
   // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
   // took several such pieces would leave gaps in what the warp touches at once.
   int element_bits = 0;
+  bool global = false;    // some of that memory is global
   bool apart = false;     // memory is accessed, and holds what lies along the last dimension far from each other
   bool reduced = false;   // along the last dimension
   int64_t within = 0;     // elements from the first dimension on that is reduced and not the last; 0: none is
   bool by_queue = false;  // cp.async moves the elements
   std::optional<FragmentLayout> anchor, layout;
+  std::optional<FragmentLayout> operand;    // a gemm reads it from registers so
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
   std::string decided_by;
 };

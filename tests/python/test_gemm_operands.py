@@ -1,0 +1,61 @@
+"""Operands of products that are slices of tiles at columns of a loop, and tiles of registers that are copied from shared ones."""
+import numpy as np
+import pytest
+import tilewright as tw
+import tilewright.language as T
+
+
+def _slices(unroll):
+    @T.prim_func
+    def main(A: T.Tensor((64, 128), "float16"), B: T.Tensor((64, 128), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            As, Bs = T.alloc_shared((64, 128), "float16"), T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, As)
+            T.copy(B, Bs)
+            T.clear(c)
+            for j in T.unroll(2) if unroll else T.serial(2):
+                T.wgmma_gemm(As[:, j * 64 : (j + 1) * 64], Bs[:, j * 64 : (j + 1) * 64], c, transpose_B=True)
+            T.wait_wgmma(0)
+            T.copy(c, C)
+
+    return main
+
+
+def _copied(threads, policy):
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=threads):
+            As, Bs = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            a, c = T.alloc_fragment((64, 64), "float16"), T.alloc_fragment((64, 64), "float32")
+            T.copy(A, As)
+            T.copy(B, Bs)
+            T.copy(As, a)
+            T.clear(c)
+            T.gemm(a, Bs, c, transpose_B=True, policy=policy)
+            T.copy(c, C)
+
+    return main
+
+
+def _check(program, arch):
+    kernel = tw.compile(program, engine="cpu")
+    columns = program.params[0].shape[1]
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (64, columns)).astype("float16") for _ in range(2))
+    c = np.zeros((64, 64), "float32")
+    kernel.simulate(a, b, c, arch=arch)
+    assert (c == a.astype("float32") @ b.astype("float32").T).all()
+    return str(kernel.explain(arch))
+
+
+@pytest.mark.parametrize("unroll", (True, False))
+def test_slices_at_columns_of_a_loop_are_read_by_wgmma(unroll):
+    assert "wgmma.mma_async" in _check(_slices(unroll), "sm_90a")
+
+
+@pytest.mark.parametrize("threads, policy", ((128, T.GemmWarpPolicy.Square), (256, T.GemmWarpPolicy.FullCol)))
+@pytest.mark.parametrize("arch, instruction", (("sm_90a", "wgmma.mma_async"), ("sm_80", "mma.sync")))
+def test_tiles_copied_to_registers_are_read_there(threads, policy, arch, instruction):
+    text = _check(_copied(threads, policy), arch)
+    assert instruction in text and "a from registers" in text and "lives in shared memory" not in text
