@@ -23,7 +23,7 @@ struct RowBlock {
   const Value &N, &row, &epsilon;
   int64_t width;
   Buffer x, other;
-  Buffer told;  // of a cluster: a barrier
+  Buffer told;  // of a cluster: barriers
 
   void load(const Value& column) const {
     copy(X(row, column), x);
@@ -79,15 +79,16 @@ struct RowBlock {
   }
 
   // What the blocks of a cluster have of their parts of the rows, in each of them: numbers of each row. The first time
-  // waits for the blocks to have begun; a block's own barrier tells that what the others send is there.
+  // waits for the blocks to have begun; a block's own barrier, of each turn one, tells that what the others send is
+  // there. (Of one for both turns a block that waits for its third would get the arrivals of the next turn.)
   Buffer of_all(std::initializer_list<Buffer> own, const Value& rank, int64_t turn) const {
     const auto count = static_cast<int64_t>(own.size());
     auto sent = alloc_shared({count, o.rows}, f32), all = alloc_shared({o.parts, count, o.rows}, f32);
     int64_t at = 0;
     for (const Buffer& b : own) copy(b, sent(at++, 0));
     if (turn == 0) cluster_wait();
-    for (int64_t block = 0; block < o.parts; ++block) copy_cluster(sent, all(rank, 0, 0), block, told(0));
-    barrier_wait(told(0), turn);
+    for (int64_t block = 0; block < o.parts; ++block) copy_cluster(sent, all(rank, 0, 0), block, told(turn));
+    barrier_wait(told(turn), 0);
     return all;
   }
   void add(const Buffer& sum, const Value& rank, int64_t turn) const {
@@ -164,7 +165,7 @@ Program rows(const RowOptions& o) {
       // clang-format off
       const RowBlock block{o, X, Z, W, B, Y, N, row, epsilon, width, alloc_fragment({o.rows, width}, f32, "x"),
                            alloc_fragment({o.rows, width}, f32, "other"),
-                           o.parts > 1 ? alloc_barrier({o.parts}) : Buffer()};
+                           o.parts > 1 ? alloc_barrier({o.parts, o.parts}) : Buffer()};
       // clang-format on
       const RowSums s{alloc_fragment({o.rows}, f32, "first"), alloc_fragment({o.rows}, f32, "second"),
                       alloc_fragment({o.rows}, f32, "before"), alloc_fragment({o.rows}, f32, "part")};

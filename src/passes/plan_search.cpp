@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/extent.h"
 #include "passes/schedule/other_steps.h"
 #include "plan/alternatives.h"
 
@@ -21,7 +22,8 @@ constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program ga
 // all of this again without gaps between rows, for what meets in one bank is read one after the other.
 class PlanSearch {
  public:
-  explicit PlanSearch(const plan::Limits& limits) : first_(limits), begin_(limits), limits_(limits) {
+  PlanSearch(const plan::Limits& limits, const Launch& launch)
+      : first_(limits), begin_(limits), limits_(limits), knows_blocks_(constant_int(blocks_of(launch))) {
     if (!is_of_loader()) without_loader();
   }
   const plan::Limits& limits() const { return limits_; }
@@ -90,7 +92,8 @@ class PlanSearch {
     limits_.slots = std::min(limits_.slots, longest) - 1;
     if (plan.work.blocks_per_multiprocessor > 1 && plan::in_chunks(limits_.staging) &&
         limits_.slots < plan::kEnoughSlots) {
-      if (limits_.slots >= 1) return;  // the other block works while this one's loader brings the next
+      // The other block works while this one's loader brings the next. Of a number that a call gives there may be none.
+      if (limits_.slots >= (knows_blocks_ ? 1 : 2)) return;
       limits_ = begin_;
       limits_.side_by_side = false;
       return;
@@ -106,7 +109,8 @@ class PlanSearch {
 
   const plan::Limits first_;
   plan::Limits begin_, limits_;
-  bool reuse_ = false;  // nothing has fitted without
+  const bool knows_blocks_;  // how many there are
+  bool reuse_ = false;       // nothing has fitted without
   bool over_ = false;
   bool tight_ = false;  // nothing has fitted with gaps
 };
@@ -137,7 +141,8 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
   GpuProgram tiles{.tiles = program, .target = target, .attempts = {}};
   for (Buffer& b : tiles.tiles.buffers) b.use = BarrierUse::None;  // a text may say what it does not hold
   run_gpu_passes(tiles, gpu_tile_passes(), observer);
-  std::vector<PlanSearch> searches(program.launches.size(), PlanSearch(limits));
+  std::vector<PlanSearch> searches;
+  for (const Launch& launch : program.launches) searches.emplace_back(limits, launch);
   ThreadLowering out;
   while (true) {
     static_cast<GpuProgram&>(out) = tiles;
