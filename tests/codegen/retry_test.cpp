@@ -86,6 +86,25 @@ TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
   EXPECT_EQ(spilled(choice.binary->log), 0);
 }
 
+// Half of a row of 32,768 by 256 threads: 64 sums and what goes on around them take more than the 128 registers that
+// two blocks leave to a thread each, if nothing bounds them.
+TEST_F(Retry, AFewRegistersLessForOneBlockMore) {
+  const char* text =
+      "program p {\n  param X: bfloat16[4096, 16384]\n  param Y: bfloat16[4096, 16384]\n"
+      "  launch rows(bx: 4096) threads(tx: 256) {\n    fragment x: float32[1, 16384]\n"
+      "    fragment most: float32[1]\n    fragment sum: float32[1]\n    copy from=X[bx, 0 : 16384] to=x\n"
+      "    reduce max from=x to=most dim=1\n    map i in 1, j in 16384 {\n"
+      "      p: float32 = exp2((x[i, j] - most[i]) * 1.442695)\n      x[i, j] = select(most[i] == -inf, 0.0, p)\n"
+      "    }\n    reduce sum from=x to=sum dim=1\n    sync block\n    map i in 1, j in 16384 {\n"
+      "      x[i, j] = x[i, j] * (1.0 / sum[i])\n    }\n    copy from=x to=Y[bx, 0 : 16384]\n  }\n}\n";
+  Dump dump("rows");
+  const DeviceChoice choice = choose_by_compiler(
+      passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a", dump);
+  EXPECT_LE(choice.binary->log.kernels[0].registers, 128);
+  EXPECT_EQ(spilled(choice.binary->log), 0);
+  EXPECT_NE(choice.text.kernel.text.find("__launch_bounds__(256, 2)"), std::string::npos);
+}
+
 TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const DeviceChoice choice = choice_of(192);
   ASSERT_FALSE(choice.lost.empty());

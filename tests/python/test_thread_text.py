@@ -202,3 +202,30 @@ def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
         first, *others = text_of(program).split('extern "C" __global__')[1:]
         assert "cudaTriggerProgrammaticLaunchCompletion();" in first and "cudaGridDependencySynchronize" not in first
         assert others and all("cudaGridDependencySynchronize();" in kernel for kernel in others)
+
+
+@pytest.mark.parametrize("dtype, word, alone", [("float32", "tw_add_f32x4", "atomicAdd("), ("float16", "tw_add_f16x2x4", "tw_update("),
+                                                ("bfloat16", "tw_add_bf16x2x4", "tw_update(")])  # fmt: skip
+def test_neighbours_are_added_at_once(dtype, word, alone):
+    """Of a thread's own elements that follow each other in global memory, and of sums that wgmma leaves two by two."""
+
+    @T.prim_func
+    def rows(A: T.Tensor((64, 128), dtype), B: T.Tensor((64, 128), dtype)):
+        with T.Kernel(8, threads=128) as bx:
+            a = T.alloc_fragment((8, 128), dtype)
+            T.copy(A[bx * 8, 0], a)
+            for i, j in T.Parallel(8, 128):
+                T.atomic_add(B[bx * 8 + i, j], a[i, j])
+
+    text = body_of(rows)
+    assert f"{word}(&B[" in text and alone not in text
+
+    @T.prim_func
+    def ordered(A: T.Tensor((64, 128), dtype), B: T.Tensor((64, 128), dtype)):
+        with T.Kernel(8, threads=128) as bx:
+            a = T.alloc_fragment((8, 128), dtype)
+            T.copy(A[bx * 8, 0], a)
+            for i, j in T.Parallel(8, 128):
+                T.atomic_add(B[bx * 8 + i, j], a[i, j], memory_order="release")
+
+    assert "tw_add_" not in body_of(ordered)
