@@ -268,7 +268,12 @@ class UseWalk {
       c.decided_by = decision_of(choice, s);
     }
     out.gemms.push_back({s, choice, *node, {}});
-    if (takes_a) out.gemms.back().a = fragment(n.a.buffer, s);
+    if (!takes_a) return;
+    const auto a = out.gemms.back().a = fragment(n.a.buffer, s);
+    if (!a) return;
+    const std::vector<int64_t>& shape = classes_.nodes[*a].shape;
+    if (LayoutClass& of_a = classes_.of(*a); !of_a.operand)
+      of_a.operand = shaped(operand_of(choice, shape[0], shape[1]), of_a.shape);
   }
   std::string decision_of(const GemmChoice& choice, const Stmt& s) const {
     const char* how = choice.wgmma ? "the accumulator of wgmma" : choice.mma ? "the accumulator of mma.sync" : "a gemm";

@@ -55,6 +55,10 @@ void anchor(LayoutClass& c) {
     c.layout = c.annotated, c.decided_by = "its annotation";
     return;
   }
+  if (c.operand) {
+    c.layout = c.operand, c.decided_by = "the operand of a gemm";
+    return;
+  }
   const int bits = c.element_bits ? c.element_bits : 32;
   c.decided_by =
       c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
@@ -128,6 +132,7 @@ void LayoutClasses::unite(size_t a, size_t b) {
   keep.by_queue = keep.by_queue || gone.by_queue;
   if (!keep.anchor) keep.anchor = gone.anchor, keep.decided_by = gone.decided_by;
   if (!keep.annotated) keep.annotated = gone.annotated;
+  if (!keep.operand) keep.operand = gone.operand;
 }
 
 FragmentLayout LayoutClasses::layout_of(size_t node) const { return shaped(*of(node).layout, nodes[node].shape); }
@@ -147,10 +152,9 @@ void choose_layouts(LayoutClasses& all) {
     const auto& s = all.classes[i].shape;
     return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>());
   };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const bool x = all.classes[a].anchor.has_value(), y = all.classes[b].anchor.has_value();
-    return x != y ? x : size(a) > size(b);
-  });
+  const auto rank = [&](size_t i) { return all.classes[i].anchor ? 0 : all.classes[i].operand ? 1 : 2; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return rank(a) != rank(b) ? rank(a) < rank(b) : size(a) > size(b); });
   for (size_t i : order) {
     if (!all.classes[i].layout) anchor(all.classes[i]);
     hand_on(all, i);

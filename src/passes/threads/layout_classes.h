@@ -1,6 +1,7 @@
 // Fragments and points of operations that run over the same points share one layout: a class. A class is anchored by a
-// gemm, by an annotation, or by what its accesses of memory like best; one that follows only some dimensions of
-// another, or runs over a box of a fragment, takes the layout that the other leaves it.
+// gemm whose accumulator it is, by an annotation, by a gemm that reads it, or by what its accesses of memory like best;
+// one that follows only some dimensions of another, or runs over a box of a fragment, takes the layout that the other
+// leaves it.
 #pragma once
 #include "analysis/uniformity.h"
 #include "passes/threads/fragment_box.h"
@@ -26,6 +27,7 @@ struct LayoutClass {
   bool by_queue = false;  // cp.async moves the elements
   std::optional<FragmentLayout> anchor, layout;
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
+  std::optional<FragmentLayout> operand;    // as a gemm reads it from registers, where nothing anchors it
   std::string decided_by;
 };
 
@@ -68,7 +70,8 @@ struct LayoutClasses {
 // The layout under another shape with the same extents other than 1.
 FragmentLayout shaped(const FragmentLayout& layout, const std::vector<int64_t>& shape);
 
-// Gives every class a layout: what is anchored first, then what is largest, each handing on to what follows it.
+// Gives every class a layout: accumulators first, then operands, then what is largest, each handing on to what follows
+// it.
 void choose_layouts(LayoutClasses& classes);
 
 // What the child would have of its parent, once both have layouts.
