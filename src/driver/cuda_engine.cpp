@@ -252,7 +252,9 @@ DeviceChoice chosen(const ir::TileProgram& program, const std::string& arch, con
   if (const auto more = with_more_blocks(program, *best, gpu_target(arch))) {
     DeviceChoice now = planned(*more, arch, stages, {});
     compile(now);
-    if (!now.binary->doubtful && shortage_of(now.binary->log) <= least) best = std::move(now);
+    const Shortage shortage = shortage_of(now.binary->log);
+    if (!now.binary->doubtful && !shortage.serialized && shortage.spilled <= least.spilled + kFewSpilled)
+      best = std::move(now);
   }
   best->lost = std::move(lost);
   return std::move(*best);

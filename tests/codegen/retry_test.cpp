@@ -101,7 +101,7 @@ TEST_F(Retry, AFewRegistersLessForOneBlockMore) {
   const DeviceChoice choice = choose_by_compiler(
       passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a", dump);
   EXPECT_LE(choice.binary->log.kernels[0].registers, 128);
-  EXPECT_EQ(spilled(choice.binary->log), 0);
+  EXPECT_LE(spilled(choice.binary->log), 64);
   EXPECT_NE(choice.text.kernel.text.find("__launch_bounds__(256, 2)"), std::string::npos);
 }
 

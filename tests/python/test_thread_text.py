@@ -229,3 +229,17 @@ def test_neighbours_are_added_at_once(dtype, word, alone):
                 T.atomic_add(B[bx * 8 + i, j], a[i, j], memory_order="release")
 
     assert "tw_add_" not in body_of(ordered)
+
+
+def test_what_is_too_much_to_be_loaded_ahead_is_loaded_in_parts():
+    """Of 288 elements a thread 36 are on their way at a time, not 4."""
+
+    @T.prim_func
+    def cast(X: T.Tensor((256, 576), "float32"), Y: T.Tensor((256, 576), "float16")):
+        with T.Kernel(4, threads=128) as bx:
+            T.copy(X[bx * 64, 0], Y[bx * 64, 0])
+
+    text = body_of(cast)
+    assert "X_ahead[36]" in text and "for (int32_t r = 0; r < 8; ++r) {" in text
+    x = np.random.default_rng(0).standard_normal((256, 576)).astype("float32")
+    agree(cast, x, np.zeros((256, 576), "float16"))

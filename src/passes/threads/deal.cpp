@@ -46,8 +46,18 @@ int64_t neighbours_along(const FragmentLayout& layout, int dim) {
   return 1;
 }
 
+std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int> vector_dim) {
+  std::vector<int64_t> out;
+  for (const Digit& d : layout.digits()) {
+    if (d.home != Home::Register) continue;
+    const int64_t vector = vector_dim && d.dim == *vector_dim && d.weight == 1 ? vector_of(d.extent) : 1;
+    if (vector < d.extent) out.push_back(d.extent / vector);
+  }
+  return out;
+}
+
 Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
-          function_ref<Body(const Held&)> element) {
+          function_ref<Body(const Held&)> element, const std::vector<Expr>& given) {
   const std::vector<Digit>& digits = layout.digits();
   Held at;
   at.layout = &layout;
@@ -58,16 +68,18 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
     int64_t extent;
   };
   std::vector<Loop> loops;
+  size_t outer = 0;
   for (size_t i = 0; i < digits.size(); ++i) {
     const Digit& d = digits[i];
     Expr value;
     if (d.home == Home::Register) {
-      const VarId v = l.program.new_var("r", i32);
-      l.intervals.set(v, {0, d.extent - 1});
-      value = var(v, i32);
       const bool neighbours = vector_dim && d.dim == *vector_dim && d.weight == 1;
       const int64_t vector = neighbours ? vector_of(d.extent) : 1;
-      if (vector < d.extent) loops.push_back({value, d.extent / vector});
+      const bool is_given = vector < d.extent && outer < given.size();
+      const VarId v = is_given ? id_of(given[outer++]) : l.program.new_var("r", i32);
+      l.intervals.set(v, {0, d.extent - 1});
+      value = var(v, i32);
+      if (vector < d.extent && !is_given) loops.push_back({value, d.extent / vector});
       if (neighbours && vector > 1) {
         at.vector = vector;
         at.lane = vector == d.extent ? value : var(l.program.new_var("r", i32), i32);

@@ -33,6 +33,7 @@ constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kMaxLanes = 32;       // of a loop that moves them at once
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
+constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
 std::optional<int64_t> coefficient(const Expr& e, VarId v) {
@@ -159,63 +160,79 @@ class MapLowering {
   Body loops(const FragmentLayout& points) {
     bool registers = false;
     for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
-    Body out = load_ahead(points);
-    Body code = deal(points, team_, l_, lanes_along(points), [&](const Held& at) { return element(at); });
-    registers = registers || !ahead_.empty() || !names_ahead_.empty();
-    append(out, registers || points.registers() <= kUnrolledPoints ? code : serial(code));
-    ahead_.clear(), names_ahead_.clear();
+    const std::vector<int64_t> extents = dealt_loops(points, lanes_along(points));
+    // What all rounds load is too much at times: then what those of the inner loops do, in each turn of the others.
+    Body out;
+    rounds_ = points.registers();
+    while (load_ahead(points, registers ? kBytesAhead : kBytesAlone, out) && outer_.size() + 1 < extents.size()) {
+      rounds_ /= extents[outer_.size()];
+      outer_.push_back(var(l_.program.new_var("r", i32), i32));
+    }
+    if (ahead_.empty() && names_ahead_.empty()) outer_.clear(), out.clear();
+    Body code = deal(
+        points, team_, l_, lanes_along(points), [&](const Held& at) { return element(at); }, outer_);
+    const bool unrolled = registers || !ahead_.empty() || !names_ahead_.empty();
+    append(out, unrolled || points.registers() <= kUnrolledPoints ? code : serial(code));
+    for (size_t i = outer_.size(); i-- > 0;)
+      out = {loop(l_, outer_[i], constant(0), constant(extents[i]), std::move(out),
+                  registers ? LoopKind::Unroll : LoopKind::Serial)};
+    ahead_.clear(), names_ahead_.clear(), outer_.clear();
     return out;
   }
   // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
-  // load past a store that may be to the same place. Points of a Map do not depend on each other.
-  Body load_ahead(const FragmentLayout& points) {
+  // load past a store that may be to the same place. Points of a Map do not depend on each other. True: it is more than
+  // `most` bytes, and not done.
+  bool load_ahead(const FragmentLayout& points, int64_t most, Body& out) {
     bool stores = false;
     walk(map_.body, [&](const Stmt& s) {
       const auto* n = s.as<Store>();
       stores = stores || s.as<Atomic>() || (n && c_.is_memory(n->to.buffer));
     });
-    if (!stores || queue_ != Queue::None) return {};
+    ahead_.clear(), names_ahead_.clear();
+    if (!stores || queue_ != Queue::None) return false;
     int64_t bytes = 0;
     const auto kept = [&](BufferId root, DType type, int64_t count) {
       bytes += count * type.storage_bits() / 8;
       return l_.temporary(l_.buffer(root).name + "_ahead", type, {count}, Space::Local);
     };
-    Body code = deal(points, team_, l_, lanes_along(points), [&](const Held& held) {
-      if (!held.lane || points.registers() == held.vector) return Body{};
+    const auto of_round = [&](const Held& held) {
+      if (!held.lane || rounds_ == held.vector) return Body{};
       Held at = held;
       at.first_copy = {};
       const SharedLoads element = element_body(at);
-      Body out = element.names;
+      Body loads = element.names;
       for (size_t i = 0; i < element.names.size(); ++i) {
         if (!l_.is_global(element.roots[i])) continue;
         const Let& name = *element.names[i].as<Let>();
-        names_ahead_.push_back(kept(element.roots[i], name.value->type, points.registers() / at.vector));
-        out.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
+        names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
+        loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
       for (Wide& w : accesses_of(element.body, at).loads) {
         if (!l_.is_global(w.first.buffer)) continue;
-        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), points.registers());
+        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_);
         w.slot = round_of(at, at.vector);
-        append(out, wide_load(w, by_one_copy_ ? at : held));
+        append(loads, wide_load(w, by_one_copy_ ? at : held));
         ahead_.emplace_back(w.first.buffer, w.registers);
       }
-      if (by_one_copy_ && held.first_copy && !out.empty()) out = {l_.make(If{held.first_copy, std::move(out), {}})};
-      return out;
-    });
-    if ((ahead_.empty() && names_ahead_.empty()) || bytes > kBytesAhead) {
-      ahead_.clear(), names_ahead_.clear();
-      return {};
-    }
-    return code;
+      if (by_one_copy_ && held.first_copy && !loads.empty())
+        loads = {l_.make(If{held.first_copy, std::move(loads), {}})};
+      return loads;
+    };
+    out = deal(points, team_, l_, lanes_along(points), of_round, outer_);
+    if (bytes <= most) return false;
+    ahead_.clear(), names_ahead_.clear();
+    return true;
   }
   // The number of this round, times a weight.
-  static Expr round_of(const Held& at, int64_t weight) {
+  Expr round_of(const Held& at, int64_t weight) const {
     Expr out = constant(0);
     const std::vector<Digit>& digits = at.layout->digits();
     for (size_t i = 0; i < digits.size(); ++i) {
       if (digits[i].home != Home::Register || equal(at.digits[i], at.lane)) continue;
       const bool has_lane = used_vars(at.digits[i]).contains(id_of(at.lane));
       const Expr first = substitute(at.digits[i], {{id_of(at.lane), constant(0)}});
+      const std::set<VarId> used = used_vars(first);
+      if (std::ranges::any_of(outer_, [&](const Expr& e) { return used.contains(id_of(e)); })) continue;
       const Expr digit = has_lane ? binary(BinaryOp::FloorDiv, first, constant(at.vector)) : first;
       out = add(out, sum({{weight, digit}}, 0, i32));
       weight *= digits[i].extent / (has_lane ? at.vector : 1);
@@ -635,6 +652,8 @@ class MapLowering {
   std::vector<Expr> needs_;                           // those conditions
   std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads
   std::vector<BufferId> names_ahead_;                 // and what lanes share of that
+  std::vector<Expr> outer_;                           // loops around what loads ahead
+  int64_t rounds_ = 0;                                // registers' points in a turn of those
 };
 
 }  // namespace
