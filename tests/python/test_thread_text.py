@@ -237,7 +237,7 @@ def test_what_is_too_much_to_be_loaded_ahead_is_loaded_in_parts():
     @T.prim_func
     def cast(X: T.Tensor((256, 576), "float32"), Y: T.Tensor((256, 576), "float16")):
         with T.Kernel(4, threads=128) as bx:
-            T.copy(X[bx * 64, 0], Y[bx * 64, 0])
+            T.copy(X[bx * 64 : bx * 64 + 64, 0:576], Y[bx * 64 : bx * 64 + 64, 0:576])
 
     text = body_of(cast)
     assert "X_ahead[36]" in text and "for (int32_t r = 0; r < 8; ++r) {" in text
