@@ -49,6 +49,22 @@ TEST(DeviceCompiler, AccumulatorsThatAreReadInTurnsStandInBlocksOfTheirOwn) {
   EXPECT_EQ(count(by_ring, "tw_branch()"), 0) << "a wait is a branch";
 }
 
+// The branch asks what its own thread has just put in shared memory.
+TEST(DeviceCompiler, CopiesUnderConditionsAreVectors) {
+  const std::string text = kernel_text(
+      "program p {\n  param K: float16[128, 128]\n  param I: int32[64]\n  param O: float16[64, 128]\n"
+      "  launch l(bx: 1) threads(tx: 256) {\n    shared s: float16[64, 128] layout=swizzled\n    shared ok: bool[64]\n"
+      "    barrier ready: uint64[1] arrive=[128]\n    if tx < 128 {\n      wait barrier=ready[0] parity=0\n"
+      "      map i in 64, j in 128 {\n        O[i, j] = select(ok[i], s[i, j], 0.0)\n      }\n    } else {\n"
+      "      for r in 0..4 {\n        ok[r * 16 + (tx - 128) // 8] = I[r * 16 + (tx - 128) // 8] < 100\n"
+      "        if ok[r * 16 + (tx - 128) // 8] {\n          for u in 0..2 {\n            for i in 0..8 vectorized {\n"
+      "              cp_async s[r * 16 + (tx - 128) // 8, u * 64 + (tx - 128) % 8 * 8 + i] = "
+      "K[I[r * 16 + (tx - 128) // 8], u * 64 + (tx - 128) % 8 * 8 + i]\n            }\n          }\n        }\n"
+      "      }\n      arrive barrier=ready[0] queue=cp_async\n    }\n  }\n}\n");
+  EXPECT_EQ(count(text, "cp.async.cg.shared.global [%0], [%1], 16"), 1) << text;
+  EXPECT_EQ(count(text, "tw_arrive_copied("), 1) << text;
+}
+
 TEST(DeviceCompiler, AccumulatorsOfOneProductAfterTheOther) {
   const std::string turn =
       "    copy from=A[0 : 64, {0} : 32] to=a\n    copy from=B[{0} : 32, 0 : 32] to=b\n    gemm a=a b=b c=c\n"

@@ -47,6 +47,7 @@ void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) 
     const auto* atomic = s.as<Atomic>();
     if (!atomic || !atomic->result.valid()) a.update = e.update;
     a.one = one;
+    a.in_flight = a.write && e.completion.queue == Queue::CpAsync;
     out.push_back(std::move(a));
   }
   const auto* branch = s.as<If>();
@@ -60,6 +61,7 @@ void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) 
 bool Hazards::clash(const Access& a, const Access& b) const {
   if (!(a.write || b.write) || !analysis::may_overlap(a.buffer, b.buffer, program_)) return false;
   if (ir::commute(a.update, b.update) && program_.buffer(a.buffer).type == program_.buffer(b.buffer).type) return false;
+  if (a.in_flight && b.in_flight) return false;
   if (a.one && b.one && equal(a.one, b.one)) return false;
   return !(a.buffer == b.buffer && a.own && a.own == b.own);
 }
