@@ -21,10 +21,16 @@ constexpr GpuTarget row(int arch, std::string_view name, GpuFeatures has, Multip
 }
 
 constexpr GpuFeatures kAda = {.fp8_conversions = true};
-constexpr GpuFeatures kHopper = {
-    .tma = true, .wgmma = true, .set_registers = true, .launch_order = true, .fp8_conversions = true};
-constexpr GpuFeatures kBlackwell = {.tma = true, .set_registers = true, .launch_order = true, .fp8_conversions = true};
-constexpr GpuFeatures kSmallBlackwell = {.set_registers = true, .launch_order = true, .fp8_conversions = true};
+constexpr GpuFeatures kHopper = {.tma = true,
+                                 .wgmma = true,
+                                 .set_registers = true,
+                                 .launch_order = true,
+                                 .fp8_conversions = true,
+                                 .vector_atomics = true};
+constexpr GpuFeatures kBlackwell = {
+    .tma = true, .set_registers = true, .launch_order = true, .fp8_conversions = true, .vector_atomics = true};
+constexpr GpuFeatures kSmallBlackwell = {
+    .set_registers = true, .launch_order = true, .fp8_conversions = true, .vector_atomics = true};
 
 // Blocks, threads and shared memory of a multiprocessor: cuda_occupancy.h of CUDA 13.0. Rates: white papers and data
 // sheets of the devices; those of Blackwell are of tcgen05, which no kernel of ours uses.

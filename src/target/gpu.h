@@ -20,6 +20,7 @@ struct GpuFeatures {
   bool set_registers = false;    // setmaxnreg
   bool launch_order = false;     // griddepcontrol
   bool fp8_conversions = false;  // pairs of float32 to float8
+  bool vector_atomics = false;   // additions to 2 or 4 neighbours of float32 in global memory (PTX ISA 9.7.13.8)
   bool operator==(const GpuFeatures&) const = default;
 };
 
