@@ -1,5 +1,6 @@
 #include "analysis/anywhere.h"
 #include "analysis/divisibility.h"
+#include "analysis/wide_atomics.h"
 #include "codegen/cuda_async.h"
 #include "codegen/cuda_functions.h"
 #include "codegen/warp_join.h"
@@ -281,6 +282,21 @@ class CudaText final : public CudaAsync {
     }
     if (acquires) line("__threadfence();");
   }
+  // Additions to neighbours at once, where the tensor is known to begin at whole vectors.
+  size_t wide_additions(const Body& b, size_t at) {
+    const auto wide = target_.has.vector_adds ? analysis::wide_atomic(b, at, program_) : std::nullopt;
+    if (!wide) return 0;
+    const Element& to = wide->lanes[0].to;
+    if (program_.buffer(program_.root(to.buffer)).alignment < wide->bytes()) return 0;
+    note_source(b[at]);
+    if (wide->condition) open(fmt::format("if ({}) {{", text(wide->condition)));
+    std::string values;
+    for (const Atomic& n : wide->lanes) values += fmt::format("{}{}", values.empty() ? "" : ", ", text(n.value));
+    const size_t count = wide->lanes.size();
+    line(fmt::format("atomicAdd((float{0}*)&{1}, make_float{0}({2}));", count, element(to.buffer, to.indices), values));
+    if (wide->condition) close();
+    return wide->statements;
+  }
   std::string generic_atomic(const Atomic& n, DType type) {
     uses_memory_ = true;
     const std::string bits_type = fmt::format("uint{}_t", std::max(type.storage_bits(), 8));
@@ -421,6 +437,7 @@ class CudaText final : public CudaAsync {
   // another.
   size_t target_statements(const Body& b, size_t at) override {
     if (const auto join = warp_join(b, at, program_)) return joined_warp(*join, b[at]);
+    if (const size_t additions = wide_additions(b, at); additions > 0) return additions;
     if (const size_t barriers = init_barriers(b, at); barriers > 0) return barriers;
     std::vector<const Role*> arms;
     for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {

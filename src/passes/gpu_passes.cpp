@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 
+#include "analysis/wide_atomics.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -197,9 +198,22 @@ void spread(GpuProgram& p, size_t i) {
   spread_over_banks(p.threads, p.tiles.launches[i], p.placements[i], p.attempts[i].tight);
 }
 
+// Tensors to which neighbours are added at once begin at whole vectors.
+void align_additions(const Body& b, ThreadProgram& p) {
+  for (size_t i = 0; i < b.size(); ++i) {
+    for_each_body(b[i], [&](const Body& inner) { align_additions(inner, p); });
+    const auto wide = analysis::wide_atomic(b, i, p);
+    if (!wide) continue;
+    Buffer& tensor = p.buffers[p.root(wide->lanes[0].to.buffer).index];
+    tensor.alignment = std::max(tensor.alignment, wide->bytes());
+    i += wide->statements - 1;
+  }
+}
+
 void lower(GpuProgram& p, size_t i) {
   number_statements(p.tiles.launches[i]);
   p.threads.launches.push_back(lower_launch(p.tiles, p.tiles.launches[i], p.placements[i], p.barriers[i], p.threads));
+  if (p.target.has.vector_adds) align_additions(p.threads.launches.back().body, p.threads);
   for (Buffer& b : p.threads.buffers) {
     if (b.launch != static_cast<int32_t>(i) || b.space != Space::Fragment) continue;
     b.space = Space::Shared, b.reducer.reset();

@@ -65,6 +65,30 @@ TEST(DeviceCompiler, CopiesUnderConditionsAreVectors) {
   EXPECT_EQ(count(text, "tw_arrive_copied("), 1) << text;
 }
 
+// Of rows that are looked up; lanes of a warp have neighbouring vectors.
+TEST(DeviceCompiler, AdditionsToNeighboursAreOne) {
+  const auto text_of = [](const std::string& map, const std::string& type) {
+    return kernel_text("program p {\n  param A: " + type + "[32, 128]\n  param I: int32[32]\n  param O: " + type +
+                       "[64, 128]\n  launch l(bx: 2) threads(tx: 128) {\n    shared s: " + type +
+                       "[16, 128]\n    copy from=A[bx * 16 : 16, 0 : 128] to=s\n" + map + "  }\n}\n");
+  };
+  std::string fours = "    map i in 16, j in 32 {\n";
+  for (int lane = 0; lane < 4; ++lane)
+    fours += fmt::format("      atomic add to=O[I[bx * 16 + i], j * 4 + {0}] value=s[i, j * 4 + {0}]\n", lane);
+  const std::string wide = text_of(fours + "    }\n", "float32");
+  EXPECT_EQ(count(wide, "atomicAdd("), 1) << wide;
+  EXPECT_EQ(count(wide, "atomicAdd((float4*)&O[(tx & 31) * 4ll + "), 1) << wide;
+  EXPECT_EQ(count(text_of(fours + "    }\n", "float64"), "float4"), 0) << "no instruction adds doubles so";
+  const std::string one = "      atomic add to=O[I[bx * 16 + i], j] value=s[i, j]\n    }\n";
+  EXPECT_EQ(count(text_of("    map i in 16, j in 128 {\n" + one, "float32"), "tw_add_f32x4(&O["), 1) << "a loop";
+  // What begins anywhere in a row has no aligned vectors.
+  const std::string odd =
+      "      atomic add to=O[I[bx * 16 + i], j * 4 + 1] value=s[i, j * 4]\n"
+      "      atomic add to=O[I[bx * 16 + i], j * 4 + 2] value=s[i, j * 4]\n    }\n";
+  const std::string apart = text_of("    map i in 16, j in 32 {\n" + odd, "float32");
+  EXPECT_EQ(count(apart, "atomicAdd((float2*)") + count(apart, "atomicAdd((float4*)"), 0) << apart;
+}
+
 TEST(DeviceCompiler, AccumulatorsOfOneProductAfterTheOther) {
   const std::string turn =
       "    copy from=A[0 : 64, {0} : 32] to=a\n    copy from=B[{0} : 32, 0 : 32] to=b\n    gemm a=a b=b c=c\n"

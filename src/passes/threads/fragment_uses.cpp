@@ -1,6 +1,7 @@
 #include "passes/threads/fragment_uses.h"
 
 #include "analysis/accessed.h"
+#include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -190,7 +191,10 @@ class UseWalk {
         for (const Expr& e : *a.indices) c.apart = c.apart || used_vars(e).contains(n.vars.back());
         continue;
       }
-      c.element_bits = std::max({c.element_bits, 8, b.type.storage_bits()});
+      // What lies apart by a few elements (each point has a vector of its own) is as wide as what lies between.
+      const int64_t apart = std::max<int64_t>(1, analysis::slope(a.indices->back(), n.vars.back()).value_or(1));
+      const int64_t bits = std::max(8, b.type.storage_bits());
+      c.element_bits = std::max(c.element_bits, static_cast<int>(std::min<int64_t>(bits * apart, 128)));
       c.global = c.global || b.space == Space::Global;
     }
   }

@@ -1,0 +1,19 @@
+// Additions to neighbours that one instruction makes: atomicAdd() of float4 and of float2, which sm_90 has for global
+// memory.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::analysis {
+
+struct WideAtomic {
+  ir::Expr condition;  // under which all are made; null: none
+  std::vector<ir::Atomic> lanes;
+  size_t statements = 0;  // that it stands for
+  int64_t bytes() const;
+};
+// 4 or 2 statements of thread code from b[at] on, or the turns of an unrolled loop, that add to neighbours of a vector
+// which is aligned if the tensor is, under one condition, none of which reads the tensor. None: what stands there is
+// something else.
+std::optional<WideAtomic> wide_atomic(const ir::Body& b, size_t at, const ir::ProgramTables& program);
+
+}  // namespace tilewright::analysis
