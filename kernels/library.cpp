@@ -387,10 +387,12 @@ Choice choose_decode(const Options& given, const std::string& arch, const std::m
 }
 
 // Columns of a row that a thread of 256 has in registers, and of more, twice as many, up to those of the largest block
-// (measured on an H200, softmax of bfloat16: 16384 columns 522 us with 256 threads, 531 with 512; 32768 columns 617 us
-// with 512, 650 with 1024, 867 by clusters of four blocks of 256).
+// (measured on an H200, bench/results/2026-11-29-rows-2.json). Rows of 16,384 columns and less than 32,768 are taken by
+// 256 and 512 threads, of 32,768 by 1,024 (RMSNorm 526 us for 629, softmax 542 for 554), longer ones by blocks of 256
+// threads (RMSNorm of 65,536: 585 us for 823 by half as many blocks of 512), of more than 65,536 by blocks of 512 (log
+// softmax of 131,072: 943 us for 1,578).
 constexpr int64_t kRowElements = 32, kFastColumns = 256 * kRowElements, kWideElements = 64,
-                  kMostColumns = 512 * kWideElements;
+                  kMostColumns = 1024 * kRowElements, kColumnsOfPart = 256 * kWideElements;
 constexpr int64_t kMostParts = 8;  // blocks of a cluster
 
 Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>& shape) {
@@ -399,12 +401,14 @@ Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>
   const bool gpu = !arch.empty();
   int64_t parts = 1, threads = 128, rows = 1;
   if (arch == "sm_90a" && n > kMostColumns)
-    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, kMostColumns)));
+    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(
+                                     n, n > 4 * kColumnsOfPart ? 2 * kColumnsOfPart : kColumnsOfPart)));
   const int64_t width = tilewright::ceildiv(n, parts), most = gpu ? kMostColumns : 64 * 1024;
   const bool whole = some && width <= most;
   if (!whole) parts = 1, threads = 256;
   if (gpu && whole)
-    while (width > threads * (threads < 256 ? kRowElements : kWideElements)) threads *= 2;
+    while (width > threads * (threads < 256 || (parts == 1 && width > kColumnsOfPart) ? kRowElements : kWideElements))
+      threads *= 2;
   const int64_t room = gpu ? threads * kRowElements : 16 * 1024;
   while (parts == 1 && rows < 64 && rows * 2 * std::min(n, most) <= room) rows *= 2;
   Choice out;

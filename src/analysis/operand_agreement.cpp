@@ -15,6 +15,7 @@ class OperandAgreement : public SureWalk {
 
  protected:
   void visit(const Stmt& s) override {
+    if (const auto* store = s.as<Store>()) return element(*store, s);
     if (!is_tile_op(s) || s.as<Map>() || !surely_at_first()) return;
     bool own = false;
     for_each_region(s, [&](const Region& r) { own = own || (r.valid() && is_own(r)); });
@@ -37,6 +38,31 @@ class OperandAgreement : public SureWalk {
   }
 
  private:
+  // An element of a fragment, which is one tile for all threads, gets what memory holds at one place for this thread
+  // and at another for that one.
+  void element(const Store& n, const Stmt& s) {
+    const Buffer& b = program_.buffer(n.to.buffer);
+    const bool in_map =
+        std::any_of(spans_.begin(), spans_.end(), [](const auto& v) { return v.second.kind == Kind::Map; });
+    if (b.space != Space::Fragment || b.reducer || in_map || uncertain_) return;
+    for (const Expr& e : n.to.indices)
+      if (!is_of_loops(e)) return;
+    std::optional<Difference> apart;
+    walk(n.value, [&](const Expr& e) {
+      const auto* from = e.as<Load>();
+      if (!from || apart || program_.buffer(program_.root(from->buffer)).space == Space::Local) return;
+      for (const Expr& i : from->indices)
+        if (!apart) apart = among_threads(i);
+    });
+    if (apart)
+      report(
+          Code::OperandsDisagree, s, n.to.buffer,
+          fmt::format("threads store to one element of the fragment '{}' what each reads from a place of its own: {} "
+                      "for thread {} and {} for thread {}",
+                      b.name, apart->here, apart->first, apart->there, apart->other),
+          "a fragment is one tile of all threads: what each has for itself is T.alloc_local, alloc_local in C++");
+  }
+
   bool is_own(const Region& r) const { return program_.buffer(program_.root(r.buffer)).space == Space::Local; }
 
   // Of a number that float32 or float64 has exactly, as those of threads are, the integer.
@@ -61,6 +87,26 @@ class OperandAgreement : public SureWalk {
         point.values[thread] = t;
         const auto there = value(e, point);
         if (there && *there != *here && holds(point)) return Difference{span->second.first, *here, t, *there};
+      }
+    }
+    return std::nullopt;
+  }
+  // Two threads that surely come here and have different values of an index.
+  std::optional<Difference> among_threads(const Expr& e) {
+    std::vector<VarId> vars;
+    add_variables(e, vars);
+    for (const VarId thread : launch_.thread) {
+      const auto span = spans_.find(thread);
+      if (span == spans_.end() || std::find(vars.begin(), vars.end(), thread) == vars.end()) continue;
+      std::optional<Difference> out;
+      Point point = first();
+      for (int64_t t = span->second.first; t <= span->second.last; ++t) {
+        point.values[thread] = t;
+        if (!holds(point)) continue;
+        const auto there = index_at(e, point);
+        if (!there) break;
+        if (!out) out = Difference{t, *there, t, *there};
+        if (*there != out->here) return Difference{out->first, out->here, t, *there};
       }
     }
     return std::nullopt;

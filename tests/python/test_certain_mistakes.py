@@ -281,3 +281,23 @@ def test_a_tile_that_each_thread_would_move_is_refused():
         with pytest.raises(tw.CompileError, match="TW6012.*threads do this copy together, but not of one part of") as caught:
             tw.compile(main, target=target)
         assert "T.copy(A[tx, :], S[tx, :])" in str(caught.value)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_fragment_in_which_each_thread_wants_a_number_of_its_own_is_refused(own):
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            found = T.alloc_local((2, 4), "int32") if own else T.alloc_fragment((2, 4), "int32")
+            if tx >= 64:
+                for r in T.serial(4):
+                    found[1, r] = A[(tx - 64) // 8 + r * 16]
+                B[tx - 64] = found[1, 2]
+
+    if own:
+        tw.compile(main, target="interpreter")
+        return
+    with pytest.raises(tw.CompileError, match="TW6012.*one element of the fragment 'found'.*0 for thread 64 and 1 for thread 72") as caught:
+        tw.compile(main, target="interpreter")
+    assert "T.alloc_local" in str(caught.value)
