@@ -164,8 +164,8 @@ class RingSearch {
         for (VarId v : used_vars(e)) reads = reads || out_.results.contains(v);
       if (reads) return;
     }
-    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
-    r.ahead = pipelined;
+    // Stages that the program leaves open are ours to choose.
+    r.ahead = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
