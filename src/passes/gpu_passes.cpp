@@ -37,6 +37,7 @@
 #include "passes/tile/inline_lets.h"
 #include "passes/tile/load_ahead.h"
 #include "passes/tile/merge_lanes.h"
+#include "passes/tile/name_locals.h"
 #include "passes/tile/narrow_panels.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
@@ -255,6 +256,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "which rows a copy gathers is read before the loop",
      .here = "while the program's own loops stand: rings divide them among roles",
      .run = on_tiles<fetch_ahead>},
+    {.name = "name_locals",
+     .what = "a thread's own variables are read by the names of what they hold",
+     .here = "before rings, whose loader knows names alone; behind fetch_ahead, which looks for variables",
+     .run = on_tiles<name_locals>},
     {.name = "pad_rows",
      .what = "products of fewer than 16 rows get 16",
      .here = "before plans: products decide them",

@@ -188,6 +188,7 @@ class Decider {
   // slots, turns that find zeros in theirs bring what is inside alone.
   Ring::Boxes boxes_of(const FoundRing& r) const {
     if (!r.ahead) return Ring::Boxes::Whole;
+    if (r.gate) return Ring::Boxes::Whole;  // its loop's turns do not say which fill is a slot's first
     const bool may_clip = std::ranges::none_of(r.tiles, [&](BufferId id) {
       const auto said = hints_.clips.find(p_.buffer(id).name);
       return said != hints_.clips.end() && !said->second;
@@ -223,7 +224,8 @@ class Decider {
     bool alone = true;
     for (const FoundRing& r : rings()) {
       if (!r.ahead) continue;
-      for (const Stmt& s : r.nest.back()->body) alone = alone && (is_moved(rings(), s) || s.as<Let>() || s.as<Gemm>());
+      alone = alone && (!r.gate || r.nest.back()->body.size() == 1);
+      for (const Stmt& s : turn_of(r)) alone = alone && (is_moved(rings(), s) || s.as<Let>() || s.as<Gemm>());
     }
     return count_gemms(launch_.body) == 1 && alone;
   }

@@ -100,8 +100,9 @@ class RingSearch {
       }
       if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
         const std::optional<size_t> outside = std::exchange(guarded_, nest_.size());
+        const bool apart = std::exchange(by_thread_, by_thread_ || is_of_thread(n->condition));
         find(n->then_body), find(n->else_body);
-        guarded_ = outside;
+        guarded_ = outside, by_thread_ = apart;
       }
       const auto* loop = s.as<For>();
       if (!loop) continue;  // copies under other control stay where they are
@@ -117,8 +118,15 @@ class RingSearch {
     return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0 &&
            p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Shared;
   }
+  // Whether threads may disagree about it: a loader would not know whose value counts.
+  bool is_of_thread(const Expr& e) const {
+    return std::ranges::any_of(used_vars(e), [&](VarId v) {
+      return of_threads_.contains(v) || std::ranges::find(launch_.thread, v) != launch_.thread.end();
+    });
+  }
   // Values that only the computing threads have.
   void match_result(const Stmt& s) {
+    if (const auto* n = s.as<Let>(); n && is_of_thread(n->value)) of_threads_.insert(n->var);
     if (const auto* n = s.as<Let>(); n && is_of_math(n->value)) out_.results.insert(n->var);
     if (const auto* n = s.as<Shuffle>()) out_.results.insert(n->result);
     if (const auto* n = s.as<Vote>()) out_.results.insert(n->result);
@@ -134,8 +142,16 @@ class RingSearch {
       if (!r.first_use) r.first_use = &*body[i];
       r.last_use = &*body[i];
     }
-    // Under a condition a slot is not filled in every turn of the loop around: the turns of one inside are counted.
-    if (guarded_ && nest_.size() <= *guarded_) return;
+    // Under a condition a slot is not filled in every turn of the loop around: the turns of one inside are counted, or
+    // the turns in which the condition holds, if all that comes in the loop comes in these.
+    if (guarded_ && nest_.size() <= *guarded_) {
+      if (nest_.empty() || nest_.back()->kind != LoopKind::Pipelined || by_thread_) return;
+      r.gate = &body;
+    }
+    const bool apart = std::ranges::any_of(out_.rings, [&](const FoundRing& other) {
+      return !nest_.empty() && !other.nest.empty() && other.nest.back() == nest_.back() && other.gate != r.gate;
+    });
+    if (apart) return;
     r.counted = guarded_.has_value();
     int uses = 0, here = 0;
     auto count = [&](int& n) {
@@ -164,8 +180,8 @@ class RingSearch {
         for (VarId v : used_vars(e)) reads = reads || out_.results.contains(v);
       if (reads) return;
     }
-    const bool pipelined = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0;
-    r.ahead = pipelined;
+    // Stages that the program leaves open are ours to choose.
+    r.ahead = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
     int64_t bytes = p_.buffer(id).type.bits / 8;
     for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
     // Neighbours that are used by the same statements share a ring.
@@ -231,6 +247,8 @@ class RingSearch {
   std::vector<const For*> nest_;
   bool jumps_ = false;             // one of them may be left, or a turn of it, by a jump
   std::optional<size_t> guarded_;  // the loops around the innermost condition around this place
+  bool by_thread_ = false;         // one of the conditions around is a thread's own
+  std::set<VarId> of_threads_;     // names of a thread's own values
   FoundRings out_;
 };
 

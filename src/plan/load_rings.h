@@ -12,13 +12,17 @@ struct FoundRing {
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
-  int64_t slots = 1, bytes = 0;  // as the plan says; bytes of a slot
-  bool ahead = false;            // of a pipelined loop: the loader runs ahead
-  bool counted = false;          // the innermost loop has other extents in other turns of those around it
+  int64_t slots = 1, bytes = 0;    // as the plan says; bytes of a slot
+  bool ahead = false;              // of a pipelined loop: the loader runs ahead
+  bool counted = false;            // the innermost loop has other extents in other turns of those around it, or
+  const ir::Body* gate = nullptr;  // a condition's side, in whose turns alone it is filled: fills are counted there
   bool has(const ir::Stmt& s) const {
     return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
   }
 };
+
+// What is done in a turn of its loop that fills it.
+inline const ir::Body& turn_of(const FoundRing& r) { return r.gate ? *r.gate : r.nest.back()->body; }
 
 // Whether the statement is a copy of a ring's.
 bool is_moved(const std::vector<FoundRing>& rings, const ir::Stmt& s);

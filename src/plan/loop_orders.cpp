@@ -39,7 +39,7 @@ bool clash(const Body& a, const Body& b, const ProgramTables& p) {
 }  // namespace
 
 bool waits_for_loads(const FoundRing& r) {
-  for (const Stmt& s : r.nest.back()->body) {
+  for (const Stmt& s : turn_of(r)) {
     const auto* g = s.as<Gemm>();
     if (!g) continue;
     const int64_t m = constant_int(g->c.extent[g->c.extent.size() - 2]).value_or(0);

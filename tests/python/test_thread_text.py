@@ -243,3 +243,24 @@ def test_what_is_too_much_to_be_loaded_ahead_is_loaded_in_parts():
     assert "X_ahead[36]" in text and "for (int32_t r = 0; r < 8; ++r) {" in text
     x = np.random.default_rng(0).standard_normal((256, 576)).astype("float32")
     agree(cast, x, np.zeros((256, 576), "float16"))
+@T.prim_func
+def by_address(p: T.Ptr("float32"), Y: T.Tensor((16, 128), "float32")):
+    with T.Kernel(2, threads=128) as bx:
+        X = T.make_tensor(p, (16, 128), "float32")
+        S = T.alloc_shared((8, 128), "float32")
+        T.copy(X[bx * 8, 0], S)
+        for i, j in T.Parallel(8, 128):
+            Y[bx * 8 + i, j] = S[i, j] + 1
+
+
+def test_neighbours_at_an_address_come_as_vectors_where_it_is_aligned():
+    """Who gives an address says nothing of its alignment, which is asked where a tile is brought: 16 bytes or elements."""
+    text = body_of(by_address)
+    assert re.search(r"& 15ull\) == 0ull", text), text
+    assert re.search(r"\*\(const (uint4|float4)\*\)&\(\(float\*\)p\)", text), text
+    x = np.arange(16 * 128 + 2, dtype="float32")
+    for first in (0, 2):  # 8 bytes are the least that an address has
+        mine, got = x[first : first + 16 * 128], np.zeros((16, 128), "float32")
+        for arch in ("sm_80", "sm_90a"):
+            tw.compile(by_address, engine="interpreter").simulate(mine, got, arch=arch)
+            assert (got.ravel() == mine + 1).all(), (first, arch)

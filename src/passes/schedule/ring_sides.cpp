@@ -69,7 +69,9 @@ class SidesWriter {
   Turn turn(const Ring& r, const Substitution& names) const {
     Expr count = constant(i32, int64_t{0});
     auto step = [&](const For* loop) { return cast(sub(var(loop->var, p_.var(loop->var).type), loop->begin), i32); };
-    if (r.counted)
+    if (r.gate)
+      count = var(before_.at(r.nest.back()->var), i32);
+    else if (r.counted)
       count = add(var(before_.at(r.nest.back()->var), i32), step(r.nest.back()));
     else
       for (const For* loop : r.nest) count = add(mul(count, cast(loop->extent, i32)), step(loop));
@@ -98,14 +100,28 @@ class SidesWriter {
   const Counters& counters() const { return loading_ ? loader_counters_ : math_counters_; }
   // Tile operations of the loop that read a slot must not read a thread's own variable: the count has a name there.
   void name_turns(const For& loop, LocationId at, Body& out) const {
-    if (const auto found = counters().find(loop.var); found != counters().end())
+    if (const auto found = counters().find(loop.var); found != counters().end() && !is_gated(loop.var))
       out.push_back(make_stmt(Let{before_.at(loop.var), load(found->second, {}, i32)}, at));
   }
   void count_turns(const For& loop, const Substitution& names, LocationId at, Body& out) const {
     const auto found = counters().find(loop.var);
-    if (found == counters().end()) return;
+    if (found == counters().end() || is_gated(loop.var)) return;
     const Expr now = load(found->second, {}, i32), taken = cast(turns_of(loop), i32);
     out.push_back(make_stmt(Store{{found->second, {}}, add(now, substitute(taken, names))}, at));
+  }
+  bool is_gated(VarId loop) const {
+    return std::ranges::any_of(rings_, [&](const Ring& r) { return r.gate && r.nest.back()->var == loop; });
+  }
+  // A side of a condition: where rings are filled in its turns alone, each counts one.
+  Body gated(const Body& side, Body code, LocationId at) const {
+    const auto r = std::ranges::find_if(rings_, [&](const Ring& ring) { return ring.gate == &side; });
+    if (r == rings_.end()) return code;
+    const VarId loop = r->nest.back()->var;
+    const Expr fills = var(before_.at(loop), i32);
+    Body out{make_stmt(Let{before_.at(loop), load(counters().at(loop), {}, i32)}, at)};
+    append(out, std::move(code));
+    out.push_back(make_stmt(Store{{counters().at(loop), {}}, add(fills, constant(i32, int64_t{1}))}, at));
+    return out;
   }
   // A loop that ends before it begins has no turns.
   static Expr turns_of(const For& loop) {
@@ -138,7 +154,8 @@ class SidesWriter {
         out.push_back(make_stmt(std::move(f), s->location));
         count_turns(*loop, names, s->location, out);
       } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
-        If f{substitute(n->condition, names), loader(n->then_body, names), loader(n->else_body, names)};
+        If f{substitute(n->condition, names), gated(n->then_body, loader(n->then_body, names), s->location),
+             gated(n->else_body, loader(n->else_body, names), s->location)};
         out.push_back(make_stmt(std::move(f), s->location));
       }
     }
@@ -259,7 +276,9 @@ class SidesWriter {
         append(out, turns(*loop, s->location));
         count_turns(*loop, {}, s->location, out);
       } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
-        out.push_back(make_stmt(If{n->condition, math(n->then_body), math(n->else_body)}, s->location));
+        out.push_back(make_stmt(If{n->condition, gated(n->then_body, math(n->then_body), s->location),
+                                   gated(n->else_body, math(n->else_body), s->location)},
+                                s->location));
       } else {
         out.push_back(s);
       }

@@ -378,8 +378,7 @@ class MapLowering {
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
     if (begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
-    if (!c_.is_memory(id) || index.empty() || b.address) return false;
-    if (l_.buffer(l_.program.root(id)).address) return false;
+    if (!c_.is_memory(id) || index.empty()) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {
       if (coefficient(index[d], id_of(at.lane)) != (d + 1 == index.size() ? 1 : 0)) return false;
@@ -396,6 +395,12 @@ class MapLowering {
       needs.push_back(binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, widen(e), wide(at.vector)), wide(0)));
       return true;
     };
+    if (const Expr& address = l_.buffer(l_.program.root(id)).address) {
+      if (!may_need_) return false;
+      const int64_t bytes = at.vector * l_.type(id).bits / 8;
+      needs.push_back(binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, bitcast(address, u64), constant(u64, bytes)),
+                             constant(u64, int64_t{0})));
+    }
     const std::vector<Expr> first = at_lane_zero(index, at);
     if (!divided(first.back()) || (b.offset && !divided(b.offset))) return false;
     Expr stride = widen(b.shape.back());
@@ -480,9 +485,9 @@ class MapLowering {
     return BodyOrder(body, l_.program, BodyOrder::Turns{id_of(at.lane), at.vector});
   }
   // Whether the element is there for all lanes even where the program does not come to read it. Of global memory the
-  // load asks by itself.
+  // load asks by itself; an address may lead nowhere.
   bool surely_there(const Load& n, const Held& at) const {
-    if (l_.is_global(n.buffer)) return true;
+    if (l_.is_global(n.buffer)) return !l_.buffer(l_.program.root(n.buffer)).address;
     const Buffer& b = l_.buffer(n.buffer);
     for (size_t d = 0; d < n.indices.size(); ++d)
       for (int64_t lane : {int64_t{0}, at.vector - 1}) {
