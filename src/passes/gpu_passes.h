@@ -26,6 +26,7 @@ struct PlanAttempt {
   plan::Limits limits;
   bool over = false;   // shared buffers may lie over each other
   bool tight = false;  // rows of shared buffers lie without gaps, whatever banks they meet in
+  bool operator==(const PlanAttempt&) const = default;
 };
 
 // A program on its road, and what has become known of it.

@@ -94,9 +94,12 @@ class PlanSearch {
         limits_.slots < plan::kEnoughSlots) {
       // The other block works while this one's loader brings the next. Of a number that a call gives there may be none.
       if (limits_.slots >= (knows_blocks_ ? 1 : 2)) return;
-      limits_ = begin_;
-      limits_.side_by_side = false;
-      return;
+      // The program's own line may want them beside each other all the same.
+      if (limits_.side_by_side) {
+        limits_ = begin_;
+        limits_.side_by_side = false;
+        return;
+      }
     }
     // A slot of several steps at once hides as much as so many of one. Blocks share a multiprocessor if there is room
     // for enough slots of whatever is in them (decide.cpp).
@@ -151,7 +154,11 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
     if (!out.misfit) break;
     const size_t launch = out.misfit->launch;
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
-    if (searches[launch].next(out.plans[launch])) continue;
+    PlanSearch& search = searches[launch];
+    const auto is_new = [&](const TriedPlan& t) {  // a search that came by here before would for ever
+      return t.launch != launch || t.attempt != PlanAttempt{search.limits(), search.over(), search.tight()};
+    };
+    if (search.next(out.plans[launch]) && std::ranges::all_of(out.tried, is_new)) continue;
     const Launch& l = program.launches[launch];
     for (const std::string& line : l.plan)
       out.misfit->why.notes.push_back(
