@@ -102,7 +102,9 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         """What calls it: nothing lies between a kernel and its call."""
         return self
 
-    artifact = torch_function = func = adapter
+    artifact: property = adapter
+    torch_function: property = adapter
+    func: property = adapter
 
     def show_source(self, which: str = "kernel") -> None:
         print(self.get_kernel_source())

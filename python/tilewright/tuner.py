@@ -337,5 +337,5 @@ class AutoTuner:
         name = getattr(self.kernel, "__name__", "kernel")
         makers = [(functools.partial(make, **parameters_of(c)), functools.partial(ask, **parameters_of(c))) for c in candidates]
         best = _fastest(name, candidates, makers, None, options)
-        best.libcode, best.func, best.kernel = best.get_kernel_source(), best.prim_func, best
+        best.libcode, best.kernel = best.get_kernel_source(), best
         return best

@@ -205,6 +205,24 @@ Program example() {
 
 // --- sync_warp = sync_threads: sync_threads() -> sync_warp(); sync_threads()
 
+// --- cluster_arrive
+Program example() {
+  Tensor X("X", {2, 128}, f32), Y("Y", {2, 128}, f32);
+  return prim_func("swapped", {X, Y}, [&] {
+    for (auto bx : Kernel(2, {.threads = 128, .cluster_dims = {2}})) {
+      auto mine = alloc_shared({128}, f32);
+      auto other = alloc_shared({128}, f32);
+      copy(X(bx, 0), mine);
+      copy_cluster(mine, other, 1 - bx);
+      cluster_arrive();
+      cluster_wait();
+      copy(other, Y(bx, 0));
+    }
+  });
+}
+
+// --- cluster_wait = cluster_arrive
+
 // --- named_barrier_arrive
 Program example() {
   Tensor X("X", {128}, f32), Y("Y", {128}, f32);
