@@ -12,6 +12,7 @@
 #include "passes/meeting_points.h"
 #include "passes/merge_turns.h"
 #include "passes/name_bounds.h"
+#include "passes/own_fragments.h"
 #include "passes/part_branches.h"
 #include "passes/role_groups.h"
 #include "passes/running_reduces.h"
@@ -175,6 +176,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     name_changing_bounds(program, launch);
     merge_turns(launch, program);
     let_meeting_points_take_turns(program, launch);
+    give_threads_own_fragments(program, launch);
     ir::number_statements(launch);
     launch.body = own_copies_apart(program, launch);
     ir::number_statements(launch);

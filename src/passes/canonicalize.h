@@ -13,6 +13,7 @@
 //   - a tile that a role fills again before another has read it as one tile for each filling (turn_tiles);
 //   - a fragment that maps leave, each point at its own element, with one for each point, and maps that do nothing
 //     beyond a fragment as large as it (grow_fragments);
+//   - a fragment that holds what each thread has for itself as the threads' own memory (own_fragments);
 //   - a Map that is all of another Map's body merged into it;
 //   - a serial loop whose turns are a Map each, of rows of a fragment, as one Map (merge_turns);
 //   - conditions that the ranges of blocks, threads and loops decide as constants (known_conditions);

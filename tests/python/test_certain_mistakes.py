@@ -283,21 +283,43 @@ def test_a_tile_that_each_thread_would_move_is_refused():
         assert "T.copy(A[tx, :], S[tx, :])" in str(caught.value)
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_a_fragment_in_which_each_thread_wants_a_number_of_its_own_is_refused(own):
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+@pytest.mark.parametrize("alloc", [T.alloc_local, T.alloc_fragment])
+def test_a_fragment_in_which_each_thread_has_a_number_of_its_own(alloc, engine):
     @T.prim_func
     def main(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
         with T.Kernel(1, threads=128):
             tx = T.get_thread_binding()
-            found = T.alloc_local((2, 4), "int32") if own else T.alloc_fragment((2, 4), "int32")
+            found = alloc((2, 4), "int32")
+            most = alloc((1,), "int32")
             if tx >= 64:
+                T.clear(most)
                 for r in T.serial(4):
                     found[1, r] = A[(tx - 64) // 8 + r * 16]
-                B[tx - 64] = found[1, 2]
+                for r in T.serial(4):
+                    most[0] = T.max(most[0], found[1, r])
+                B[tx - 64] = most[0]
 
-    if own:
-        tw.compile(main, target="interpreter")
-        return
+    a = np.random.default_rng(0).integers(1, 1000, 64, dtype="int32")
+    b = np.zeros(64, "int32")
+    if engine == "simulator":
+        tw.compile(main, target="interpreter").simulate(a, b, arch="sm_90a")
+    else:
+        tw.compile(main, target=engine)(a, b)
+    assert (b == [max(a[t // 8 + r * 16] for r in range(4)) for t in range(64)]).all()
+
+
+def test_a_fragment_of_all_threads_in_which_each_has_a_number_of_its_own_is_refused():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            found = T.alloc_fragment((4,), "int32")
+            if tx >= 64:
+                for r in T.serial(4):
+                    found[r] = A[(tx - 64) // 8 + r * 16]
+            T.copy(found, B)
+
     with pytest.raises(tw.CompileError, match="TW6012.*one element of the fragment 'found'.*0 for thread 64 and 1 for thread 72") as caught:
         tw.compile(main, target="interpreter")
     assert "T.alloc_local" in str(caught.value)
