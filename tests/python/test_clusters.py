@@ -160,3 +160,40 @@ def test_what_cannot_be_sent():
     assert "TW1088 build: copy_cluster from 'A', a global buffer" in refusal(dst_block=1, from_global=True)
     assert "copy_cluster: both dst_block and cluster_mask" in refusal(dst_block=1, cluster_mask=3)
     assert "copy_cluster: a remote_barrier without dst_block" in refusal(cluster_mask=3, told=True, from_global=True)
+
+
+def _told_to_all(begins_by_meeting):
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "float32"), B: T.Tensor((4, 4, 32), "float32")):
+        with T.Kernel(4, threads=128, cluster_dims=4) as bx:
+            mine = T.alloc_shared((32,), "float32")
+            all = T.alloc_shared((4, 32), "float32")
+            full = T.alloc_barrier([4])
+            if begins_by_meeting:
+                T.cluster_arrive()
+            T.copy(A[bx, 0], mine)
+            if begins_by_meeting:
+                T.cluster_wait()
+            T.copy_cluster(mine, all[bx, :], dst_block=0, remote_barrier=full)
+            T.copy_cluster(mine, all[bx, :], dst_block=1, remote_barrier=full)
+            T.copy_cluster(mine, all[bx, :], dst_block=2, remote_barrier=full)
+            T.copy_cluster(mine, all[bx, :], dst_block=3, remote_barrier=full)
+            T.barrier_wait(full, 0)
+            T.copy(all, B[bx, :, :])
+
+    return main
+
+
+@pytest.mark.parametrize("meet", [False, True])
+def test_blocks_that_tell_each_other_meet_once(meet):
+    """Barriers are there when all have come by the program's own barrier of the cluster; copies are written before any is told of."""
+    main = _told_to_all(meet)
+    a, b = np.random.default_rng(1).random((4, 32), dtype="float32"), np.empty((4, 4, 32), "float32")
+    for target in ("interpreter", SIMULATOR):
+        b[:] = 0
+        tw.compile(main, target=target)(a, b)
+        assert (b == a[None]).all()
+    text = tw.compile(main, target="interpreter").get_kernel_source(arch="sm_90a")
+    text = text[text.index("__launch_bounds__") :]
+    assert ("tw_sync_cluster();" in text) != meet and ("tw_wait_cluster();" in text) == meet
+    assert text.count("tw_arrive_written(") == 4 and text.count("__syncthreads();") == 1

@@ -301,6 +301,11 @@ class SyncPlacer {
     };
     return a.buffer == b.buffer && a.of_warp && a.of_warp == b.of_warp && plain(a) && plain(b);
   }
+  // The tiles of different blocks of the cluster.
+  static bool are_of_two_blocks(const Buffer& a, const Buffer& b) {
+    const auto x = a.cta ? constant_int(a.cta) : std::nullopt, y = b.cta ? constant_int(b.cta) : std::nullopt;
+    return x && y && *x != *y;
+  }
   static bool are_of_warp(const Threads& t) { return t.end - t.begin <= kWarpThreads; }
   // `b` is open.
   Meeting clash(const Touch& a, const Touch& b) const {
@@ -309,6 +314,7 @@ class SyncPlacer {
       return together || !(a.answered || b.of_thread) ? Meeting::None : Meeting::Team;
     }
     if (a.begins || !analysis::may_overlap(a.root, b.root, p_)) return Meeting::None;
+    if (are_of_two_blocks(p_.buffer(a.buffer), p_.buffer(b.buffer))) return Meeting::None;
     if (a.role && a.role == b.role) return Meeting::None;  // ordered within the role, by its own barrier
     if (b.apart >= 0 && a.apart < 0 && a.buffer == b.buffer && a.min.size() == b.min.size() && a.widths == b.widths &&
         equal(a.min[static_cast<size_t>(b.apart)], b.min[static_cast<size_t>(b.apart)]))

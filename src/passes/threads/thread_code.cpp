@@ -97,6 +97,21 @@ class ThreadCode {
     }
   }
 
+  // Whether the program's own barrier of the cluster tells that they are made: threads come by before they use one.
+  bool meets_before_barriers() const {
+    bool arrived = false;
+    for (const Stmt& s : l_.launch.body) {
+      if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Cluster) {
+        arrived = arrived || !n->wait_only;
+        if (!n->arrive_only) return arrived;
+        continue;
+      }
+      for (BufferId id : used_buffers({s}))
+        if (l_.buffer(id).space == Space::Barrier || l_.buffer(id).cta) return false;
+      if (reaches_blocks(l_.program, s)) return false;
+    }
+    return false;
+  }
   // mbarriers are made before anybody may use one.
   Body init_barriers() {
     Body init;
@@ -105,6 +120,7 @@ class ThreadCode {
         init.push_back(make_stmt(InitBarriers{{i}}, b.location));
     if (init.empty()) return {};
     Body out = by_one_thread(std::move(init), block_, l_);
+    if (meets_before_barriers()) return out;
     Sync all;  // blocks of a cluster arrive at each other's
     all.scope = cluster_blocks(l_.launch) > 1 ? SyncScope::Cluster : SyncScope::Block;
     out.push_back(make_stmt(std::move(all), l_.launch.location));

@@ -1,7 +1,7 @@
 #include "passes/tile/cluster_copies.h"
 
 #include <bit>
-#include <map>
+#include <set>
 
 #include "ir/cluster.h"
 #include "ir/extent.h"
@@ -21,29 +21,54 @@ class ClusterCopies {
   ClusterCopies(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {}
 
   Body run() {
-    walk(launch_.body, [&](const Stmt& s) {
-      if (const auto* role = s.as<Role>()) walk(role->body, [&](const Stmt& inner) { roles_[&*inner] = role; });
-    });
-    const Body body = rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto* copy = s.as<Copy>();
-      if (!copy) return std::nullopt;
-      if (is_to_peer(p_, *copy) && copy->completion.barrier.valid()) return telling(*copy, roles_[&*s], s->location);
-      if (copy->multicast == 0 || !copy->completion.immediate()) return std::nullopt;
-      return waiting(*copy, s->location);
-    });
+    const Body body = written(launch_.body, nullptr);
     Body out = std::move(start_);
     out.insert(out.end(), body.begin(), body.end());
     return out;
   }
 
  private:
-  // The threads of the role write it, or of the block; when all have, one of them arrives there.
-  Body telling(const Copy& copy, const Role* role, LocationId at) {
-    Copy plain = copy;
-    plain.completion = {};
+  Body written(const Body& in, const Role* role) {
+    Body out;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const Stmt& s = in[i];
+      const auto* copy = s.as<Copy>();
+      if (const size_t end = end_of_telling(in, i); end > i) {
+        append(out, telling({in.begin() + i, in.begin() + end}, role));
+        i = end - 1;
+      } else if (copy && copy->multicast != 0 && copy->completion.immediate()) {
+        append(out, waiting(*copy, s->location));
+      } else {
+        const Role* inside = s.as<Role>() ? s.as<Role>() : role;
+        out.push_back(with_bodies(s, [&](const Body& body) { return written(body, inside); }));
+      }
+    }
+    return out;
+  }
+  static void append(Body& out, const Body& more) { out.insert(out.end(), more.begin(), more.end()); }
+
+  const Copy* telling_copy(const Stmt& s) const {
+    const auto* copy = s.as<Copy>();
+    return copy && is_to_peer(p_, *copy) && copy->completion.barrier.valid() ? copy : nullptr;
+  }
+  // Copies that follow each other and of which none reads what one before it writes, as it may where a block is its own
+  // peer.
+  size_t end_of_telling(const Body& in, size_t begin) const {
+    std::set<BufferId> to;
+    size_t i = begin;
+    for (; i < in.size(); ++i) {
+      const Copy* copy = telling_copy(in[i]);
+      if (!copy || to.contains(p_.root(copy->from.buffer))) break;
+      to.insert(p_.root(copy->to.buffer));
+    }
+    return i;
+  }
+  // The threads of the role write it, or of the block; when all have, one of them arrives there, for each copy another.
+  Body telling(const Body& copies, const Role* role) {
+    const LocationId at = copies[0]->location;
+    const int64_t begin = role ? role->begin : 0, threads = role ? role->end - role->begin : launch_.thread_count();
     Sync all;
     if (role) {
-      const int64_t threads = role->end - role->begin;
       const auto number = named_.between(role->begin, role->end);
       if (!number) no_named_barrier(p_, at, role->begin, role->end);
       all = {SyncScope::Named, constant(i32, *number), threads, false};
@@ -51,10 +76,19 @@ class ClusterCopies {
     Expr thread = constant(i32, int64_t{0});
     for (size_t d = launch_.thread.size(); d-- > 0;)
       thread = add(mul(thread, constant(i32, launch_.threads[d])), var(launch_.thread[d], i32));
-    const Expr first = binary(BinaryOp::Eq, thread, constant(i32, role ? role->begin : int64_t{0}));
-    const Expr peer = p_.buffer(copy.to.buffer).cta;
-    return {make_stmt(std::move(plain), at), make_stmt(std::move(all), at),
-            make_stmt(If{first, {make_stmt(Arrive{copy.completion.barrier, peer}, at)}, {}}, at)};
+    Body out, arrivals;
+    for (const Stmt& s : copies) {
+      Copy plain = *s.as<Copy>();
+      const int64_t by = begin + static_cast<int64_t>(out.size()) % threads;
+      const Arrive there{plain.completion.barrier, p_.buffer(plain.to.buffer).cta};
+      plain.completion = {};
+      out.push_back(make_stmt(std::move(plain), s->location));
+      arrivals.push_back(make_stmt(
+          If{binary(BinaryOp::Eq, thread, constant(i32, by)), {make_stmt(there, s->location)}, {}}, s->location));
+    }
+    out.push_back(make_stmt(std::move(all), at));
+    append(out, arrivals);
+    return out;
   }
   Body waiting(const Copy& copy, LocationId at) {
     const std::string name = p_.buffer(copy.to.buffer).name;
@@ -93,8 +127,7 @@ class ClusterCopies {
   TileProgram& p_;
   const Launch& launch_;
   const NamedBarriers named_{launch_};
-  std::map<const StmtNode*, const Role*> roles_;  // around a statement
-  Body start_;                                    // no turn has been
+  Body start_;  // no turn has been
 };
 
 }  // namespace
