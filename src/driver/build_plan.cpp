@@ -109,6 +109,10 @@ class Translation {
       return places_.symbols.contains(v->id) && type.high > kSymbolRoom ? Range{type.low, type.high - kSymbolRoom}
                                                                         : type;
     if (const auto* c = e.as<ir::Cast>()) return range(c->value);
+    if (const auto* c = e.as<ir::Select>()) {
+      const Range x = range(c->a), y = range(c->b);
+      return {std::min(x.low, y.low), std::max(x.high, y.high)};
+    }
     if (const auto* s = e.as<ir::Sum>()) {
       Range total{s->constant, s->constant};
       for (const ir::Term& t : s->terms) total = total + Range{t.coefficient, t.coefficient} * range(t.value);
@@ -139,6 +143,7 @@ class Translation {
                                   if (n.op != ir::UnaryOp::Not) refuse("an operator");
                                   return runtime::negate(of(n.a));
                                 },
+                                [&](const ir::Select& n) { return of_select(n); },
                                 [&](const ir::Cast& n) {
                                   if (!e->type.is_integral() || !n.value->type.is_integral())
                                     refuse("a conversion of floats");
@@ -151,7 +156,7 @@ class Translation {
   [[noreturn]] void refuse(const char* what) const {
     fail(Code::HostExpression, program_.location(at_),
          fmt::format("'{}': a shape, stride, grid or host-side assumption uses {}", program_.name, what),
-         "the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters");
+         "the host computes integers only: + - * // % min max, comparisons and choices of symbols and integer parameters");
   }
   IntProgram of_var(ir::VarId id) const {
     if (auto found = places_.symbols.find(id); found != places_.symbols.end()) return runtime::symbol(found->second);
@@ -166,6 +171,13 @@ class Translation {
       total = total ? runtime::combine(IntOp::Kind::Add, *total, term) : term;
     }
     return n.constant == 0 ? *total : runtime::combine(IntOp::Kind::Add, *total, runtime::constant(n.constant));
+  }
+  // Both sides are computed: one that has no value refuses the call, whether it is chosen or not.
+  IntProgram of_select(const ir::Select& n) const {
+    if (!n.a->type.is_integral()) refuse("a choice of floats");
+    const IntProgram other = runtime::negate(of(n.condition)), chosen = runtime::negate(other);
+    return runtime::combine(IntOp::Kind::Add, runtime::combine(IntOp::Kind::Mul, chosen, of(n.a)),
+                            runtime::combine(IntOp::Kind::Mul, other, of(n.b)));
   }
   IntProgram of_binary(const ir::Binary& n) const {
     const auto kind = kind_of(n.op);

@@ -44,7 +44,7 @@ TEST(CompileErrors, HostSideAssumptionOnFloats) {
       },
       R"(TW1082 build: 'program': a shape, stride, grid or host-side assumption uses an operator
   --> the mistake
-help: the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters)");
+help: the host computes integers only: + - * // % min max, comparisons and choices of symbols and integer parameters)");
 }
 
 TEST(CompileErrors, ShapeOnFloats) {
@@ -57,7 +57,7 @@ TEST(CompileErrors, ShapeOnFloats) {
       },
       R"(TW1082 build: 'program': a shape, stride, grid or host-side assumption uses a conversion of floats
   --> the mistake
-help: the host computes integers only: + - * // % min max and comparisons of symbols and integer parameters)");
+help: the host computes integers only: + - * // % min max, comparisons and choices of symbols and integer parameters)");
 }
 
 TEST(CompileErrors, TileOpUnderDivergentControl) {

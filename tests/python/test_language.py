@@ -744,3 +744,20 @@ def test_a_tensor_is_no_dtype():
         def main(A: T.Tensor((4,), "float32")):
             with T.Kernel(1, threads=32):
                 A[0] = T.infinity(A)
+
+
+@pytest.mark.parametrize("target", ["interpreter", "cpu"])
+def test_a_grid_of_a_choice(target):
+    """The host chooses: Python's own max, and if_then_else, of what a call gives."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
+        with T.Kernel(max(0, n - 3), T.if_then_else(n > 6, 2, 1), threads=32) as (bx, by):
+            T.atomic_add(B[bx], A[bx + 3])
+
+    kernel = tw.compile(main, target=target)
+    for count, times in ((2, 0), (3, 0), (5, 1), (6, 1), (9, 2)):
+        a, b = np.arange(1, count + 1, dtype="int32"), np.zeros(count, "int32")
+        kernel(a, b)
+        assert (b[: max(0, count - 3)] == times * a[3:]).all() and (b[max(0, count - 3) :] == 0).all()
