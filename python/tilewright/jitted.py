@@ -20,7 +20,7 @@ from .program import PrimFunc, annotations_of, discover, trace_eager
 from .rewrite import source_tree
 from .settings import dump, options_of, refuse_unknown, warn_once
 from .specialized import Specialized
-from .surroundings import SIMPLE, Surroundings, is_dtype
+from .surroundings import SIMPLE, Surroundings, names_dtype
 from .trace import bind, fail, state
 from .tracebacks import cut, entry
 from .types import Declaration, TensorType
@@ -60,32 +60,56 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
     return Jit(func, **options)
 
 
-def _is_settled(value):
-    """Whether the same object is the same value for good."""
-    return type(value) in SIMPLE or is_dtype(value)
+_RECENT = 256  # calls of a function that are known again by what they are given
 
 
-class _Last:
-    """The last call of an eager function: its kernel and what chose it, but for the tensors."""
+class _IsValue(dict):
+    """By type: whether the same object is the same value for good."""
 
-    __slots__ = ("kernel", "count", "length", "rest", "around")
+    def __missing__(self, kind):
+        self[kind] = found = kind in SIMPLE or names_dtype(kind)
+        return found
 
-    def __init__(self, kernel, count, rest, around):
-        self.kernel, self.count, self.length = kernel, count, count + len(rest)
-        self.rest, self.around = rest or None, around
 
-    def fits(self, args):
-        """Whether the same values, as objects, choose the kernel of a call; others may be equal, and take the long way."""
-        if len(args) != self.length:
-            return False
+_is_value = _IsValue()
+
+
+def _key_of_call(args, kwargs):
+    """What chooses the kernel of a call: numbers, texts and types by value, tensors by shape. None: something else is among them."""
+    key = [len(args)]
+    for values in (args, kwargs.values()) if kwargs else (args,):
+        for value in values:
+            kind = type(value)
+            if _is_value[kind]:
+                key += kind, value.hex() if kind is float else value
+                continue
+            shape = getattr(value, "shape", None)
+            if shape is None:
+                return None
+            key.append(shape)
+    return (*key, *kwargs) if kwargs else tuple(key)
+
+
+class _Recent:
+    """A call that was made: its kernel, which of the arguments that takes (None: the call asks for the kernel itself), and what
+    the function reads from around it. Others may be equal, and take the long way."""
+
+    __slots__ = ("kernel", "takes", "around")
+
+    def __init__(self, kernel, takes, around):
+        self.kernel, self.takes, self.around = kernel, takes, around
+
+    def stands(self):
+        """Whether the same objects are around the function."""
         for get, argument, value in self.around:
             if get(argument) is not value:
                 return False
-        if self.rest is not None:
-            for given, value in zip(args[self.count :], self.rest):
-                if given is not value:
-                    return False
         return True
+
+    def call(self, args, kwargs):
+        if self.takes is None:
+            return self.kernel
+        return self.kernel(*[args[t] if type(t) is int else kwargs[t] for t in self.takes])
 
 
 class Jit:
@@ -104,7 +128,7 @@ class Jit:
     discoveries: dict[Any, Any]
     compiled: dict[Any, list[Any]]
     mode_: str | None
-    last: Any
+    recent: dict[Any, Any]
 
     def __init__(self, func: Callable[..., Any], out_idx: Any = None, target: Any = None, pass_configs: Any = None,
                  engine: str | None = None, compile_flags: Any = None) -> None:  # fmt: skip
@@ -117,7 +141,7 @@ class Jit:
         self.discoveries = {}
         self.compiled = {}
         self.mode_ = None
-        self.last = None
+        self.recent = {}
 
     @property
     def func_source(self) -> str:
@@ -202,7 +226,7 @@ class Jit:
             dump(self.pass_configs, kernel, program.program)
         return kernel
 
-    def _lazy(self, args, kwargs):
+    def _lazy(self, args, kwargs, call=None):
         bound = bind(self.signature, self.func.__name__, args, kwargs)
         bound.apply_defaults()
         around = Surroundings(self.func, dict(bound.arguments))
@@ -215,6 +239,8 @@ class Jit:
                      "return a function under @T.prim_func, or write with T.Kernel(...) in the body",
                      (self.func.__code__.co_filename, self.func.__code__.co_firstlineno, 1))  # fmt: skip
             kernel = self._kept(key, around, program, functools.partial(self.compile, *bound.args, **bound.kwargs))
+        if all(_is_value[type(value)] for value in bound.arguments.values()):
+            self._know(call, kernel, None, around)
         return kernel
 
     def _kept(self, key, around, program, made_by):
@@ -378,31 +404,44 @@ class Jit:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            last = self.last
-            if last is not None and not kwargs and last.fits(args):
-                # The kernel of the last call checks its arguments itself: most calls are like the one before.
+            key = _key_of_call(args, kwargs)
+            try:
+                known = self.recent.get(key)
+            except TypeError:  # a shape that is a list, for example
+                key = known = None
+            if known is not None and known.stands():
+                # The kernel checks its arguments itself: most calls are like one before.
                 try:
-                    return last.kernel(*(args if last.rest is None else args[: last.count]))
+                    return known.call(args, kwargs)
                 except LaunchError as error:
                     if not "TW4001" <= error.code <= "TW4011":
                         raise
-            return self._called(args, kwargs)
+            return self._called(key, args, kwargs)
         except TilewrightError as error:
             cut(error)
             raise
 
-    def _called(self, args, kwargs):
+    def _called(self, key, args, kwargs):
         if self._is_lazy(args, kwargs):
-            return self._lazy(args, kwargs)
-        count = self.tensor_count
+            return self._lazy(args, kwargs, key)
         tensors, fixed, consts = self._split(args, kwargs, False)
         around = Surroundings(self.func, fixed)
         kernel = self._eager(tensors, fixed, consts, around)
         result = kernel(*(tensors[n] for n in self.tensor_names))
-        last = len(args) >= count and self.tensor_names == self.order[:count]
-        if last and not kwargs and around.settled and around.exact and all(_is_settled(value) for value in args[count:]):
-            self.last = _Last(kernel, count, args[count:], around.places)
+        places = {**{n: i for i, n in enumerate(self.order[: len(args)])}, **{n: n for n in kwargs}}
+        if all(n in places for n in self.tensor_names):
+            takes = [places.pop(n) for n in self.tensor_names]
+            if all(_is_value[type(args[p] if type(p) is int else kwargs[p])] for p in places.values()):
+                self._know(key, kernel, takes, around)
         return result
+
+    def _know(self, key, kernel, takes, around):
+        """A later call with this key may have the kernel at once."""
+        if key is None or not (around.settled and around.exact):
+            return
+        if len(self.recent) >= _RECENT:
+            self.recent.clear()
+        self.recent[key] = _Recent(kernel, takes, around.places)
 
     def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
         """The program for these arguments."""

@@ -181,22 +181,16 @@ def _traced_once(function, frame, bound, probing, decisions):
     tracer = Tracer(function.__name__, decisions=decisions)
     tracer.order = list(inspect.signature(function).parameters)
     annotations = annotations_of(function, frame)
-    body = rewritten(function)
     with Recording(tracer):
         _set_options(tracer, at, function)
-        arguments = []
-        for name in tracer.order:
-            if name in annotations:
-                arguments.append(declaration_of(name, annotations[name]).parameter(tracer, name))
-            else:
-                arguments.append(Missing(name))
+        arguments = _arguments(tracer, tracer.order, {}, annotations)
         if bound is not None:
             launch = Launch(*bound[1], threads=bound[0][: max(d + 1 for d in range(3) if bound[0][d] > 1 or d == 0)])
             launch.__enter__()
             tracer.open_frames.append(launch)
         if probing:
             tracer.bound, tracer.probes = bound, True
-        chosen = returned_outputs(tracer, body(*arguments), at)
+        chosen = returned_outputs(tracer, _run(function, tracer.order, arguments), at)
         program = finish(tracer, at)
         if probing and bound != _ONE_THREAD:
             return None
@@ -459,13 +453,19 @@ def discover(function, order, arguments, annotations):
     tracer.order = order
     with Recording(tracer):
         try:
-            rewritten(function)(*_arguments(tracer, order, arguments, annotations))
+            _run(function, order, _arguments(tracer, order, arguments, annotations))
         except StopTrace:
             pass
         rank = {name: i for i, name in enumerate(order)}
         tracer.pending = [*tracer.parameters, *tracer.pending]
         tracer.pending.sort(key=lambda p: rank.get(p.name, len(rank)))
         return Discovery(tracer)
+
+
+def _run(function, order, values):
+    """What the function returns for these values of its parameters, the last of which may be passed by name alone."""
+    place = len(order) - function.__code__.co_kwonlyargcount
+    return rewritten(function)(*values[:place], **dict(zip(order[place:], values[place:])))
 
 
 def _arguments(tracer, order, arguments, annotations):
@@ -491,7 +491,7 @@ def _traced_eager_once(function, order, arguments, annotations, consts, decision
     tracer.order, tracer.given = order, consts
     with Recording(tracer):
         _set_options(tracer, at, function)
-        result = rewritten(function)(*_arguments(tracer, order, arguments, annotations))
+        result = _run(function, order, _arguments(tracer, order, arguments, annotations))
         unknown = next((name for name in consts if name not in tracer.consts), None)
         if unknown is not None:
             known = nearest(unknown, [*tracer.consts, *order])

@@ -44,7 +44,11 @@ class _Same:
 
 def is_dtype(value):
     """Whether it is a dtype of PyTorch or NumPy, which never change."""
-    name = type(value).__name__
+    return names_dtype(type(value))
+
+
+def names_dtype(kind):
+    name = kind.__name__
     return name == "dtype" or name.startswith("dtype[") or name.endswith("DType")
 
 
@@ -124,6 +128,9 @@ class _Reader:
             return kind, self.key(getattr(value, "__self__", None)), self.key(value.__func__)
         if isinstance(value, property):
             return property, self.key(value.fget)
+        if kind in (tuple, frozenset, range, slice):  # settled as what they hold is
+            parts = (value.start, value.stop, value.step) if kind in (range, slice) else value
+            return kind, (frozenset if kind is frozenset else tuple)(self.key(v) for v in parts)
         self.settled = False
         if _library(kind) == "tilewright" and kind.__module__ not in _DESCRIBING:
             return _Same(value)  # programs, kernels, expressions, buffers: what they are they stay
@@ -135,8 +142,6 @@ class _Reader:
             return kind, tuple(self.key(v) for v in value), self._attributes(value, kind)
         if isinstance(value, (set, frozenset)):
             return kind, frozenset(self.key(v) for v in value)
-        if isinstance(value, (range, slice)):
-            return kind, self.key(value.start), self.key(value.stop), self.key(value.step)
         return self._array(value, kind) or self._instance(value, kind)
 
     # ---- arrays
@@ -227,8 +232,12 @@ class _Reader:
         # Tools that reload modules while they run put new code into the same function.
         for name in ("__code__", "__defaults__"):
             self.places.append((function.__getattribute__, name, getattr(function, name)))
-        self.settled = self.settled and function.__kwdefaults__ is None
-        return code, code.co_filename, self.key(function.__defaults__), self.key(function.__kwdefaults__), self.around(function)
+        by_name = function.__kwdefaults__ or {}
+        if by_name:
+            self.places.append((function.__getattribute__, "__kwdefaults__", by_name))
+            self.places += [(by_name.get, name, value) for name, value in by_name.items()]
+        named = tuple((name, self.key(value)) for name, value in by_name.items())
+        return code, code.co_filename, self.key(function.__defaults__), named, self.around(function)
 
     def around(self, function):
         """What a function reads."""

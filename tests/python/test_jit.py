@@ -1,5 +1,6 @@
 """jit: factories and eager functions, what is compiled once, outputs."""
 import functools
+import math
 import re
 import threading
 
@@ -351,3 +352,55 @@ def test_consts_behind_the_first_launch_choose_the_kernel():
 
     assert [times(np.ones(4, "float32"), K=k)[0] for k in (2, 3, 2)] == [2, 3, 2]
     assert len(times.kernels) == 2
+
+
+def test_calls_like_ones_before_have_their_kernel_at_once(monkeypatch):
+    """Defaults, names and shapes that take turns: none goes the long way twice, and what differs chooses another kernel."""
+    long = []
+    called = tw.jitted.Jit._called
+    monkeypatch.setattr(tw.jitted.Jit, "_called", lambda self, *a: long.append(a) or called(self, *a))
+
+    @jit()
+    def times(A, factor: float = 2.0, *, more: int = 1, kind=T.float32):
+        n = T.const("n")
+        A: T.Tensor((n,), kind)
+        B = T.empty((n,), kind)
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                B[i] = A[i] * (factor or math.copysign(8.0, factor)) * more
+        return B
+
+    a, b = np.arange(1, 5, dtype="float32"), np.arange(1, 9, dtype="float32")
+    calls = [(lambda: times(a), a * 2), (lambda: times(b), b * 2), (lambda: times(A=b), b * 2), (lambda: times(a, more=3), a * 6),
+             (lambda: times(a, 4.0), a * 4), (lambda: times(a, factor=-4.0, more=True), a * -4),
+             (lambda: times(a.astype("float16"), kind=T.float16), a * 2)]  # fmt: skip
+    for turn in range(3):
+        for call, want in calls:
+            assert (call() == want).all()
+        assert len(long) == len(calls), turn
+    assert (times(a, 0.0) == a * 8).all() and (times(a, -0.0) == a * -8).all()
+
+    @jit(out_idx=-1)
+    def factory(n, dtype="float32"):
+        @T.prim_func
+        def main(A: T.Tensor((n,), dtype), B: T.Tensor((n,), dtype)):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(n):
+                    B[i] = A[i]
+
+        return main
+
+    long.clear()
+    assert factory(4) is factory(4) and factory(n=4) is factory(4) is not factory(4, "float16") and len(long) == 3
+
+
+def test_parameters_that_are_passed_by_name_alone():
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32"), *, B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                B[i] = A[i]
+
+    a, b = np.ones(4, "float32"), np.zeros(4, "float32")
+    tw.compile(main, engine="interpreter")(a, b)
+    assert (a == b).all()

@@ -81,7 +81,7 @@ def test_views_from_an_odd_element(engine):
 
 @every_engine
 def test_gemms_of_views_from_an_odd_row(engine):
-    product.engine, product.last = engine, None
+    product.engine, product.recent = engine, {}
     product.kernels.clear()
     a, b = (torch.randn(41, 33, device=device(engine)).half() for _ in range(2))
     torch.testing.assert_close(product(a[1:], b[8:].contiguous()), a[1:].float() @ b[8:].float(), rtol=1e-2, atol=1e-2)
@@ -111,7 +111,7 @@ def test_no_elements(engine):
     kernel = tw.compile(row_sums, out_idx=-1, engine=engine)
     assert kernel(torch.empty(0, 8, device=where).half()).shape == (0,)
     assert torch.equal(kernel(torch.empty(3, 0, device=where).half()), torch.zeros(3, device=where))
-    product.engine, product.last = engine, None
+    product.engine, product.recent = engine, {}
     product.kernels.clear()
     halves = [torch.empty(s, device=where).half() for s in ((0, 8), (8, 5), (4, 0), (0, 5))]
     assert product(halves[0], halves[1]).shape == (0, 5)
