@@ -156,7 +156,8 @@ class Translation {
   [[noreturn]] void refuse(const char* what) const {
     fail(Code::HostExpression, program_.location(at_),
          fmt::format("'{}': a shape, stride, grid or host-side assumption uses {}", program_.name, what),
-         "the host computes integers only: + - * // % min max, comparisons and choices of symbols and integer parameters");
+         "the host computes integers only: + - * // % min max, comparisons and choices of symbols and integer "
+         "parameters");
   }
   IntProgram of_var(ir::VarId id) const {
     if (auto found = places_.symbols.find(id); found != places_.symbols.end()) return runtime::symbol(found->second);

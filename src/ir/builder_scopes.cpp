@@ -13,8 +13,7 @@ bool host_computes(const Expr& e) {
   if (e.as<Const>()) return true;
   if (const auto* v = e.as<Var>()) return is_free_var(v->id);
   if (const auto* c = e.as<Cast>()) return host_computes(c->value);
-  if (const auto* c = e.as<Select>())
-    return host_computes(c->condition) && host_computes(c->a) && host_computes(c->b);
+  if (const auto* c = e.as<Select>()) return host_computes(c->condition) && host_computes(c->a) && host_computes(c->b);
   if (const auto* u = e.as<Unary>()) return u->op == UnaryOp::Not && host_computes(u->a);
   if (const auto* s = e.as<Sum>())
     return std::all_of(s->terms.begin(), s->terms.end(), [](const Term& t) { return host_computes(t.value); });
