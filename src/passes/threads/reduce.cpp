@@ -1,5 +1,6 @@
 // Reduce and Scan as code of one thread: what a thread holds, then the lanes of a warp, then the warps through shared
 // memory.
+#include <algorithm>
 #include <numeric>
 
 #include "ir/extent.h"
@@ -114,10 +115,14 @@ class ReduceLowering {
     }
   }
 
-  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time.
+  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time. There
+  // a row lies by the register that holds it and then by the lane: lanes meet in no bank, whatever rows they hold.
   void warps() {
-    int64_t rows = 1;
-    for (int64_t extent : whole_.shape()) rows *= extent;
+    std::vector<Digit> lanes;
+    int64_t rows = whole_.registers();
+    for (const Digit& d : whole_.digits())
+      if (d.dim >= 0 && d.home != Home::Register) lanes.push_back(d), rows *= d.extent;
+    std::ranges::sort(lanes, {}, [](const Digit& d) { return std::pair(d.home != Home::Lane, d.stride); });
     const int64_t most = std::max<int64_t>(1, kMostScratch / (crossing_ * std::max<int64_t>(1, type_.bits / 8)));
     const int64_t rounds = (rows + most - 1) / most, each = (rows + rounds - 1) / rounds;
     const BufferId scratch =
@@ -132,12 +137,12 @@ class ReduceLowering {
     for (const Digit& d : shuffled_) first(d, writes);
     for (const Digit& d : from_.digits())
       if (d.dim < 0) first(d, writes);
-    auto row = [&](const Held& at) {
-      Expr flat = constant(0);
-      for (size_t d = 0; d < at.index.size(); ++d) flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
-      return flat;
-    };
+    Expr lane = constant(0);
+    int64_t count = 1;
+    for (const Digit& d : lanes)
+      lane = add(lane, sum({{count, digit_value(whole_, d, team_)}}, 0, i32)), count *= d.extent;
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
+    auto row = [&](const Held& at) { return add(sum({{count, slot(at)}}, 0, i32), lane); };
     const Expr round = rounds > 1 ? l_.index("round", wide(rounds)) : Expr{};
     // `code` of the row that lies at `at` in the scratch, if it does in this round.
     auto in_round = [&](const Held& at, auto&& code) {
