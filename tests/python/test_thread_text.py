@@ -264,3 +264,30 @@ def test_neighbours_at_an_address_come_as_vectors_where_it_is_aligned():
         for arch in ("sm_80", "sm_90a"):
             tw.compile(by_address, engine="interpreter").simulate(mine, got, arch=arch)
             assert (got.ravel() == mine + 1).all(), (first, arch)
+
+
+def test_vectorized_loops_of_any_extent_are_vectors():
+    """More lanes than a vector has, other numbers than powers of two, a loop that begins elsewhere; a tile that threads swap has its swizzle."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 64, 128), "float32"), B: T.Tensor((4, 64, 128), "float32"), C: T.Tensor((4, 64, 56), "float16"), D: T.Tensor((4, 64, 56), "float16")):
+        with T.Kernel(4, threads=64) as bx:
+            tx = T.get_thread_binding()
+            mine = T.alloc_local((128,), "float32")
+            swap = T.alloc_shared((64, 32), "float32")
+            T.annotate_layout({swap: T.make_swizzled_layout(swap)})
+            for i in T.vectorized(128):
+                mine[i] = A[bx, tx, i]
+            for i in T.vectorized(32):
+                swap[tx, i] = mine[i]
+            for i in T.vectorized(32):
+                mine[i] = swap[tx ^ 5, i]
+            for i in T.vectorized(128):
+                B[bx, tx, i] = mine[i]
+            for i in T.vectorized(8, 56):
+                D[bx, tx, i] = C[bx, tx, i]
+
+    text = body_of(main)
+    assert not re.search(r"[^*&]\b[ABCD]\[", text) and "shared" in text and text.count("*(const float4*)&A[") == 8
+    assert re.search(r"\(float4\*\)&swap\[[^\n]*\^", text)
+    assert "*(const uint4*)&C[" in text

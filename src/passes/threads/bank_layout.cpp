@@ -1,5 +1,7 @@
 #include "passes/threads/bank_layout.h"
 
+#include <bit>
+
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
@@ -58,13 +60,29 @@ bool keeps_chunks(const MemoryLayout& memory) {
   return true;
 }
 
+// The swizzle that the program asks for, of what threads access by themselves: chunks of a row change places with the
+// row.
+std::optional<MemoryLayout> swizzled_rows(const Buffer& b, const std::vector<int64_t>& shape) {
+  const int bits = b.type.storage_bits();
+  const int64_t row = shape.back() * bits / 8;
+  if (b.layout.kind != LayoutHint::Swizzled || row < 2 * kChunkBytes ||
+      !std::has_single_bit(static_cast<uint64_t>(row)))
+    return std::nullopt;
+  tilewright::Swizzle swizzle = hardware_swizzle(row);
+  if (swizzle.bits == 0) swizzle = {3, 4, std::countr_zero(static_cast<uint64_t>(row)) - 4};
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
+  return MemoryLayout(shape, strides, bits, swizzle);
+}
+
 }  // namespace
 
 void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& placement, bool tight) {
   std::map<BufferId, std::vector<SharedUse>> uses;
   std::set<BufferId> other;  // used in ways that this does not see through
+  std::set<BufferId> whole;  // of these what is used as more than elements
   for (const Buffer& b : p.buffers)
-    if (b.is_view() && !is_same_tile(p, b)) other.insert(b.root);
+    if (b.is_view() && !is_same_tile(p, b)) other.insert(b.root), whole.insert(b.root);
   auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
     if (is_same_tile(p, p.buffer(id))) id = p.root(id);
     if (p.buffer(id).space != Space::Shared || p.buffer(id).is_view()) return;
@@ -79,18 +97,32 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     if (!map) {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid()) other.insert(p.root(e.region.buffer));
+      for (const Effect& e : own_effects_of(s).list)
+        if (e.region.valid() && !s.as<Store>()) whole.insert(p.root(e.region.buffer));
+      for_each_expr(s, [&](const Expr& outer) {
+        walk(outer, [&](const Expr& e) {
+          if (const auto* n = e.as<Address>()) whole.insert(p.root(n->buffer));
+        });
+      });
       return;
     }
     const FragmentLayout* points = placement.points_of(s);
     walk(map->body, [&](const Stmt& inner) {
       if (const auto* n = inner.as<Store>()) use(n->to.buffer, n->to.indices, *map, points);
-      if (const auto* n = inner.as<Atomic>()) other.insert(p.root(n->to.buffer));
+      if (const auto* n = inner.as<Atomic>()) other.insert(p.root(n->to.buffer)), whole.insert(p.root(n->to.buffer));
     });
     walk_exprs(map->body, [&](const Expr& e) {
       if (const auto* n = e.as<Load>()) use(n->buffer, n->indices, *map, points);
-      if (const auto* n = e.as<Address>()) other.insert(p.root(n->buffer));
+      if (const auto* n = e.as<Address>()) other.insert(p.root(n->buffer)), whole.insert(p.root(n->buffer));
     });
   });
+  for (BufferId id : other) {
+    Buffer& b = p.buffers[id.index];
+    if (whole.contains(id) || b.space != Space::Shared || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 ||
+        b.rank() < 2)
+      continue;
+    if (auto asked = swizzled_rows(b, shape_of(b))) b.memory = std::move(asked);
+  }
   for (const auto& [id, list] : uses) {
     Buffer& b = p.buffers[id.index];
     if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;

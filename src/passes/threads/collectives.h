@@ -23,6 +23,7 @@ struct CollectiveLowering {
 template <ir::TileOp Op>
 ir::Body lower_for_thread(const Op& op, const ir::Stmt& s, const Team& team, CollectiveLowering& c);
 
+constexpr int64_t kMaxLanes = 32;  // of a loop that moves them at once
 // A vectorized loop of thread code: what its iterations access side by side, at once. Its body is made of stores of
 // each thread's own and of names. None: they access nothing so.
 std::optional<ir::Body> lower_lanes(const ir::For& lanes, const Team& team, CollectiveLowering& c);

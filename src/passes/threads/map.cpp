@@ -30,7 +30,6 @@ using analysis::followed;
 namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
-constexpr int64_t kMaxLanes = 32;       // of a loop that moves them at once
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers

@@ -115,8 +115,9 @@ class ReduceLowering {
     }
   }
 
-  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time. There
-  // a row lies by the register that holds it and then by the lane: lanes meet in no bank, whatever rows they hold.
+  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time.
+  // There a row lies by the register that holds it and then by the lane: lanes meet in no bank, whatever rows they
+  // hold.
   void warps() {
     std::vector<Digit> lanes;
     int64_t rows = whole_.registers();

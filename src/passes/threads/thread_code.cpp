@@ -281,12 +281,13 @@ class ThreadCode {
     return {l_.make(Role{n.begin, n.end, body(n.body, team)})};
   }
 
-  Body loop_of(const For& n, const Stmt&, const Team& team) {
+  Body loop_of(const For& n, const Stmt& at, const Team& team) {
     if (n.kind == LoopKind::Vectorized)
       if (auto copied = lower_async_store(n, team, c_)) {
         copy_loops_ = std::max(copy_loops_, 1);
         return *copied;
       }
+    if (const auto parts = in_vectors(n)) return loop_of(*parts, at, team);
     For f = n;
     f.kind = n.kind == LoopKind::Unroll || n.kind == LoopKind::Vectorized ? LoopKind::Unroll : LoopKind::Serial;
     f.stages = 0, f.order.clear(), f.stage.clear();
@@ -311,6 +312,26 @@ class ThreadCode {
     if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
     copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
     return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // A loop of more lanes than a vector has, of a number of them that is no power of two, or that begins elsewhere, as
+  // one over vectors.
+  std::optional<For> in_vectors(const For& n) const {
+    const auto count = constant_int(n.extent);
+    if (n.kind != LoopKind::Vectorized || !count || *count <= 0 || !is_plain(n.body)) return std::nullopt;
+    const int64_t begin = constant_int(n.begin).value_or(0), all = *count | begin;
+    const int64_t vector = std::min(all & -all, kMaxLanes);
+    if (vector < 2 || (constant_int(n.begin) == 0 && *count == vector)) return std::nullopt;
+    const DType type = l_.program.var(n.var).type;
+    const VarId part = l_.program.new_var("part", type), lane = l_.program.new_var("lane", type);
+    l_.intervals.set(part, {0, *count / vector - 1}), l_.intervals.set(lane, {0, vector - 1});
+    For lanes = n;
+    lanes.var = lane, lanes.begin = constant(type, int64_t{0}), lanes.extent = constant(type, vector);
+    lanes.body =
+        substitute(n.body, {{n.var, add(n.begin, add(mul(var(part, type), constant(type, vector)), var(lane, type)))}});
+    For out = lanes;
+    out.var = part, out.extent = constant(type, *count / vector), out.kind = LoopKind::Unroll;
+    out.body = {make_stmt(std::move(lanes), l_.at)};
+    return out;
   }
   // Nothing but names, and stores of every thread's own.
   bool is_plain(const Body& body) const {
