@@ -291,3 +291,27 @@ def test_vectorized_loops_of_any_extent_are_vectors():
     assert not re.search(r"[^*&]\b[ABCD]\[", text) and "shared" in text and text.count("*(const float4*)&A[") == 8
     assert re.search(r"\(float4\*\)&swap\[[^\n]*\^", text)
     assert "*(const uint4*)&C[" in text
+
+
+@pytest.mark.parametrize("threads, dtype, turns", [(128, "bfloat16", 8), (128, "float32", 4), (1024, "bfloat16", 16)])
+def test_turns_that_only_load_and_compute_are_on_their_way_together(threads, dtype, turns):
+    """256 bytes a thread, less where a block leaves its threads fewer registers; the device compiler may take what it needs."""
+
+    @T.prim_func
+    def sums(X: T.Tensor((64, 1024), dtype), Y: T.Tensor((64, 1024), dtype), Z: T.Tensor((64,), "float32")):
+        with T.Kernel(2, threads=threads) as bx:
+            x = T.alloc_fragment((32, 32), "float32")
+            y = T.alloc_fragment((32, 32), "float32")
+            acc = T.alloc_fragment((32, 32), "float32")
+            z = T.alloc_fragment((32,), "float32")
+            T.clear(acc)
+            for k in T.serial(32):
+                T.copy(X[bx * 32, k * 32], x)
+                T.copy(Y[bx * 32, k * 32], y)
+                for i, j in T.Parallel(32, 32):
+                    acc[i, j] += x[i, j] * y[i, j]
+            T.reduce_sum(acc, z, dim=1)
+            T.copy(z, Z[bx * 32])
+
+    text = body_of(sums)
+    assert f"#pragma unroll {turns}\n  for (int32_t k = 0; k < 32; ++k)" in text and f"__launch_bounds__({threads}, 1)" in text

@@ -49,6 +49,7 @@ class ThreadCode {
     append(out, copies_at_once_ ? arrive_after_stores(code) : code);
     return out;
   }
+  bool streams() const { return streams_; }
 
  private:
   // The linear index of the thread, under one name.
@@ -310,8 +311,60 @@ class ThreadCode {
     --c_.loops;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
     if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
+    if (const int64_t turns = f.kind == LoopKind::Serial ? turns_on_their_way(n, team) : 1; turns > 1)
+      f.kind = LoopKind::Unroll, f.factor = turns, streams_ = true;
     copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
     return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // The turns of a loop whose loads are on their way together: of one that does nothing but bring elements of tensors
+  // to registers and compute with them, as many as a thread has registers for. Neighbours in memory come close in time
+  // then.
+  int64_t turns_on_their_way(const For& n, const Team& team) const {
+    constexpr int64_t kMostBytes = 256, kRegisterBytes = 4,
+                      kShare = 4;  // of the registers that a block leaves a thread
+    int64_t bytes = 0;
+    for (const Stmt& s : n.body) {
+      const auto brought = bytes_brought(s, team);
+      if (!brought) return 1;
+      bytes += *brought;
+    }
+    if (bytes == 0) return 1;
+    const int64_t room = target::Multiprocessor{}.registers / block_.count * kRegisterBytes / kShare;
+    const int64_t turns = std::min({kMostBytes, room}) / bytes;
+    return std::min(turns, std::max<int64_t>(constant_int(n.extent).value_or(turns), 1));
+  }
+  // Bytes that a thread brings from tensors to registers; none: it does something else.
+  std::optional<int64_t> bytes_brought(const Stmt& s, const Team& team) const {
+    if (s.as<Let>() || s.as<Assume>()) return 0;
+    const auto in_registers = [&](BufferId id) { return c_.registers.contains(id); };
+    if (const auto* n = s.as<Fill>()) return in_registers(n->to.buffer) ? std::optional<int64_t>(0) : std::nullopt;
+    const auto bytes = [&](DType type, int64_t elements) {
+      return (elements * type.bits / 8 + team.count - 1) / team.count;
+    };
+    if (const auto* n = s.as<Copy>()) {
+      if (!n->completion.immediate() || !in_registers(n->to.buffer) || !l_.is_global(n->from.buffer))
+        return std::nullopt;
+      int64_t elements = 1;
+      for (const Expr& e : n->to.extent) elements *= constant_int(e).value_or(0);
+      return bytes(l_.type(n->from.buffer), elements);
+    }
+    const auto* map = s.as<Map>();
+    if (!map) return std::nullopt;
+    int64_t points = 1, out = 0;
+    for (const Expr& e : map->extents) points *= constant_int(e).value_or(0);
+    bool plain = true;
+    walk(map->body, [&](const Stmt& inner) {
+      const auto* store = inner.as<Store>();
+      plain = plain && (inner.as<Let>() || (store && in_registers(store->to.buffer)));
+    });
+    walk_exprs(map->body, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      if (n && l_.is_global(n->buffer))
+        out += bytes(l_.type(n->buffer), points);
+      else
+        plain = plain && (!n || in_registers(n->buffer));
+    });
+    return plain ? std::optional(out) : std::nullopt;
   }
   // A loop of more lanes than a vector has, of a number of them that is no power of two, or that begins elsewhere, as
   // one over vectors.
@@ -392,6 +445,7 @@ class ThreadCode {
   const std::set<BufferId> used_;
   Team block_;
   int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
+  bool streams_ = false;         // loads of several turns of a loop are on their way together
   bool copies_at_once_ = false;  // a store of the queue cp_async has become a plain one
 };
 
@@ -410,7 +464,10 @@ Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placem
     lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
     if (!launch.cluster.empty()) lowered.cluster = {cluster_blocks(launch)};
   }
-  lowered.body = ThreadCode(tiles, uniformity, placement, barriers, l).lower(linear_block);
+  ThreadCode code(tiles, uniformity, placement, barriers, l);
+  lowered.body = code.lower(linear_block);
+  // The device compiler takes registers for them, and does not first think of as many blocks as there can be.
+  if (code.streams()) lowered.min_blocks = std::max<int64_t>(launch.min_blocks, 1);
   return lowered;
 }
 
