@@ -45,7 +45,7 @@ class Frontend:
                 importlib.import_module("tilewright").install_as_tilelang(force=True)
             self.tilelang = importlib.import_module("tilelang")
             if getattr(self.tilelang, "__tilewright__", False) != (name == "tilewright"):
-                raise RuntimeError(f"`import tilelang` gave {self.tilelang}, which is not {name}'s")
+                raise ImportError(f"`import tilelang` gave {self.tilelang}, which is not {name}'s")
             self.T = importlib.import_module("tilelang.language")
 
     @contextlib.contextmanager

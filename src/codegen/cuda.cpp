@@ -439,6 +439,7 @@ class CudaText final : public CudaAsync {
     if (const auto join = warp_join(b, at, program_)) return joined_warp(*join, b[at]);
     if (const size_t additions = wide_additions(b, at); additions > 0) return additions;
     if (const size_t barriers = init_barriers(b, at); barriers > 0) return barriers;
+    if (const size_t told = arrivals_at_peers(b, at); told > 0) return told;
     std::vector<const Role*> arms;
     for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {
       const auto* role = b[i].as<Role>();

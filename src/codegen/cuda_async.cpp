@@ -1,6 +1,7 @@
 #include "codegen/cuda_async.h"
 
 #include "analysis/wgmma_blocks.h"
+#include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
@@ -227,6 +228,18 @@ void CudaAsync::hold(const std::vector<Region>& registers) {
 
 void CudaAsync::begin_launch(const Launch& launch) {
   split_ = analysis::wgmma_fences_to_split(launch.body, program_), fences_ = 0;
+  first_arrival_ = nullptr;
+  for (const Stmt& s : launch.body) {
+    if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Cluster) {
+      if (n->arrive_only) first_arrival_ = &*s;
+      break;
+    }
+    const std::set<BufferId> changed = ir::changed_roots({s}, program_);
+    const bool own = std::ranges::all_of(changed, [&](BufferId id) {
+      return program_.buffer(id).space == Space::Local || program_.buffer(id).space == Space::Barrier;
+    });
+    if (!own) break;
+  }
 }
 
 // One after the other, and one fence for all.
@@ -241,6 +254,20 @@ size_t CudaAsync::init_barriers(const Body& body, size_t first) {
                        pointer_to(n->barriers, {ir::constant(static_cast<int64_t>(i))}), b.arrive_counts[i]));
   }
   if (at > first) line(helper("tw_fence_barrier_init") + "();");
+  return at - first;
+}
+
+// Several that follow each other behind one fence: it takes as long as all that is on its way to memory.
+size_t CudaAsync::arrivals_at_peers(const Body& body, size_t first) {
+  size_t at = first;
+  while (at < body.size() && body[at].as<Arrive>() && body[at].as<Arrive>()->cta) ++at;
+  if (at - first < 2 || !writes_peers()) return 0;
+  line(helper("tw_fence_cluster") + "();");
+  for (size_t i = first; i < at; ++i) {
+    const auto* n = body[i].as<Arrive>();
+    line(fmt::format("{}({}, {});", helper("tw_arrive_behind_fence"), pointer_to(n->barrier.buffer, n->barrier.indices),
+                     text(n->cta)));
+  }
   return at - first;
 }
 
@@ -284,9 +311,10 @@ bool CudaAsync::async_statement(const Stmt& s) {
   }
   if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Cluster) {
     const bool whole = !n->arrive_only && !n->wait_only;
-    return line(helper(whole            ? "tw_sync_cluster"
-                       : n->arrive_only ? "tw_arrive_cluster"
-                                        : "tw_wait_cluster") +
+    return line(helper(whole                   ? "tw_sync_cluster"
+                       : &*s == first_arrival_ ? "tw_arrive_cluster_first"
+                       : n->arrive_only        ? "tw_arrive_cluster"
+                                               : "tw_wait_cluster") +
                 "();"),
            true;
   }

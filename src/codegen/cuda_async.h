@@ -13,6 +13,7 @@ class CudaAsync : public CReports {
   bool async_statement(const ir::Stmt& s);
   // How many statements from this one on initialize mbarriers; they are written.
   size_t init_barriers(const ir::Body& body, size_t first);
+  size_t arrivals_at_peers(const ir::Body& body, size_t first);
   // Helpers that only this program needs, made for its shapes.
   std::string made_helpers() const;
   void begin_launch(const ir::Launch& launch);
@@ -47,9 +48,10 @@ class CudaAsync : public CReports {
   std::string descriptor(const ir::Region& r, bool transposed);
   void hold(const std::vector<ir::Region>& registers);
 
-  std::map<std::string, std::string> made_;  // by name
-  std::vector<bool> split_;                  // by fence of wgmma of the launch at hand: a branch stands before it
-  size_t fences_ = 0;                        // that have been written
+  std::map<std::string, std::string> made_;      // by name
+  std::vector<bool> split_;                      // by fence of wgmma of the launch at hand: a branch stands before it
+  size_t fences_ = 0;                            // that have been written
+  const ir::StmtNode* first_arrival_ = nullptr;  // at the barrier of the cluster, of a block that has written nothing
 };
 
 }  // namespace tilewright::codegen

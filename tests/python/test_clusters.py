@@ -195,5 +195,24 @@ def test_blocks_that_tell_each_other_meet_once(meet):
         assert (b == a[None]).all()
     text = tw.compile(main, target="interpreter").get_kernel_source(arch="sm_90a")
     text = text[text.index("__launch_bounds__") :]
-    assert ("tw_sync_cluster();" in text) != meet and ("tw_wait_cluster();" in text) == meet
-    assert text.count("tw_arrive_written(") == 4 and text.count("__syncthreads();") == 1
+    assert ("tw_sync_cluster();" in text) != meet and ("tw_arrive_cluster_first();" in text) == ("tw_wait_cluster();" in text) == meet
+    assert text.count("tw_fence_cluster();") == 1 and text.count("tw_arrive_behind_fence(") == 4 and text.count("__syncthreads();") == 1
+
+
+def test_an_arrival_behind_what_a_block_wrote_tells_of_it():
+    """Only a block that has written nothing arrives without the fence."""
+
+    @T.prim_func
+    def main(A: T.Tensor((2, 64), "float32"), B: T.Tensor((2, 64), "float32")):
+        with T.Kernel(2, threads=64, cluster_dims=2) as bx:
+            mine = T.alloc_shared((64,), "float32")
+            there = T.alloc_shared((64,), "float32")
+            T.copy(A[bx, 0], mine)
+            T.cluster_arrive()
+            T.cluster_wait()
+            T.copy_cluster(mine, there, dst_block=1 - bx)
+            T.cluster_sync()
+            T.copy(there, B[bx, 0])
+
+    text = tw.compile(main, target="interpreter").get_kernel_source(arch="sm_90a")
+    assert "tw_arrive_cluster();" in text and "tw_arrive_cluster_first" not in text

@@ -68,6 +68,19 @@ __device__ __forceinline__ void tw_arrive_written(uint64_t* barrier, uint32_t bl
       : "memory");
 }
 
+// Several of these are told of behind one fence, which waits for all that the thread has written.
+//@ tw_fence_cluster: types
+__device__ __forceinline__ void tw_fence_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
+
+//@ tw_arrive_behind_fence: tw_shared_address
+__device__ __forceinline__ void tw_arrive_behind_fence(uint64_t* barrier, uint32_t block) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(tw_shared_address(barrier)),
+      "r"(block)
+      : "memory");
+}
+
 // Where that block of the cluster has what lies here in this one's shared memory.
 //@ tw_map_shared: types
 __device__ __forceinline__ void* tw_map_shared(const void* here, uint32_t block) {
@@ -78,6 +91,12 @@ __device__ __forceinline__ void* tw_map_shared(const void* here, uint32_t block)
 
 //@ tw_arrive_cluster: types
 __device__ __forceinline__ void tw_arrive_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+
+// Of a block that has written nothing as yet.
+//@ tw_arrive_cluster_first: types
+__device__ __forceinline__ void tw_arrive_cluster_first() {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
 
 //@ tw_wait_cluster: types
 __device__ __forceinline__ void tw_wait_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }

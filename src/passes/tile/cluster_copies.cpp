@@ -63,15 +63,14 @@ class ClusterCopies {
     }
     return i;
   }
-  // The threads of the role write it, or of the block; when all have, one of them arrives there, for each copy another.
+  // The threads of the role write it, or of the block; when all have, one of them arrives there.
   Body telling(const Body& copies, const Role* role) {
     const LocationId at = copies[0]->location;
-    const int64_t begin = role ? role->begin : 0, threads = role ? role->end - role->begin : launch_.thread_count();
     Sync all;
     if (role) {
       const auto number = named_.between(role->begin, role->end);
       if (!number) no_named_barrier(p_, at, role->begin, role->end);
-      all = {SyncScope::Named, constant(i32, *number), threads, false};
+      all = {SyncScope::Named, constant(i32, *number), role->end - role->begin, false};
     }
     Expr thread = constant(i32, int64_t{0});
     for (size_t d = launch_.thread.size(); d-- > 0;)
@@ -79,15 +78,13 @@ class ClusterCopies {
     Body out, arrivals;
     for (const Stmt& s : copies) {
       Copy plain = *s.as<Copy>();
-      const int64_t by = begin + static_cast<int64_t>(out.size()) % threads;
-      const Arrive there{plain.completion.barrier, p_.buffer(plain.to.buffer).cta};
+      arrivals.push_back(make_stmt(Arrive{plain.completion.barrier, p_.buffer(plain.to.buffer).cta}, s->location));
       plain.completion = {};
       out.push_back(make_stmt(std::move(plain), s->location));
-      arrivals.push_back(make_stmt(
-          If{binary(BinaryOp::Eq, thread, constant(i32, by)), {make_stmt(there, s->location)}, {}}, s->location));
     }
+    const Expr first = binary(BinaryOp::Eq, thread, constant(i32, role ? role->begin : int64_t{0}));
     out.push_back(make_stmt(std::move(all), at));
-    append(out, arrivals);
+    out.push_back(make_stmt(If{first, std::move(arrivals), {}}, at));
     return out;
   }
   Body waiting(const Copy& copy, LocationId at) {
