@@ -31,6 +31,7 @@ from turns import FLUSH_BYTES, medians  # noqa: E402
 _OTHERS = ("sm100", "sm120", "tcgen05", "amd", "aws", "bitnet", "test_", "regression_", "autotune", "autodd", "iket", "conftest", "/analyze/", "plot_layout",
            "visual_layout", "distributed", "benchmark")  # fmt: skip
 _READY = "ready"
+_MOST_DIFFERENCE = 5e-3  # of the largest value: bfloat16 rounds by 4e-3
 
 
 class Recorder:
@@ -241,6 +242,11 @@ def main():
         for ratio, path, name in sorted(ratios):
             if ratio < 0.98:
                 print(f"  {ratio:.3f} {path} {name}")
+    apart = [(k["differ"], r["case"], k["name"]) for r in rows for k in r.get("kernels", ()) if k.get("differ", 0) > _MOST_DIFFERENCE]
+    if apart:
+        print(f"results that differ by more than {_MOST_DIFFERENCE} of the largest, or in what is finite (9): one of the two is wrong, or leaves elements unwritten:")
+        for off, path, name in sorted(apart, reverse=True):
+            print(f"  {off:.3g} {path} {name}")
     if options.json:
         import torch
 

@@ -413,6 +413,20 @@ class SidesWriter {
     return constant_int(any) == 1 ? out : Body{make_stmt(If{any, std::move(out), {}}, at)};
   }
 
+  // A second tile like this one, with views for all of its views.
+  std::map<BufferId, BufferId> twins(BufferId root) {
+    std::map<BufferId, BufferId> out;
+    const auto twin = [&](BufferId id) {
+      Buffer copy = p_.buffer(id);
+      copy.name += "_other";
+      if (copy.is_view()) copy.root = out.at(root);
+      out[id] = p_.new_buffer(std::move(copy));
+    };
+    twin(root);
+    for (uint32_t i = 0, count = static_cast<uint32_t>(p_.buffers.size()); i < count; ++i)
+      if (p_.buffer({i}).is_view() && p_.buffer({i}).root == root) twin({i});
+    return out;
+  }
   // Not once for a tile of the grid.
   static bool is_filled_in(const Ring& r, const For& loop) { return !r.nest.empty() && r.nest.back() == &loop; }
   // Two accumulators, in turn: each product of a few turns beside what is made of the one before. The last of them is
@@ -421,13 +435,11 @@ class SidesWriter {
   Body alternate(const Promoted& s, const For& loop, LocationId at) {
     const DType type = p_.var(loop.var).type;
     const auto number = [&](int64_t n) { return constant(type, n); };
-    const BufferId own = s.gemm.as<Gemm>()->c.buffer;
-    Buffer copy = p_.buffer(own);
-    copy.name += "_other";
-    const std::array accumulators = {own, p_.new_buffer(std::move(copy))};
+    const BufferId own = p_.root(s.gemm.as<Gemm>()->c.buffer);
+    const std::array<std::map<BufferId, BufferId>, 2> accumulators = {std::map<BufferId, BufferId>{}, twins(own)};
     const auto into = [&](Body body, const Expr& turn, size_t accumulator) {
       body = renamed(p_, at_turn(body, {{loop.var, turn}}));
-      return with_buffers(body, {{own, accumulators[accumulator]}});
+      return with_buffers(body, accumulators[accumulator]);
     };
     const auto multiply = [&](const Expr& turn, size_t accumulator, Body& out) {
       for (const Ring& r : rings_)
@@ -437,7 +449,7 @@ class SidesWriter {
       append(out, into(std::move(product), turn, accumulator));
       out.push_back(make_stmt(Commit{Queue::Wgmma}, at));
     };
-    const auto needs_product = [&](const Stmt& x) { return analysis::accessed_by({x}, p_).contains(p_.root(own)); };
+    const auto needs_product = [&](const Stmt& x) { return analysis::accessed_by({x}, p_).contains(own); };
     const auto waited = std::ranges::find_if(s.rest, needs_product) - s.rest.begin();
     const auto finish = [&](const Expr& at_turn, size_t accumulator, int64_t open, Body& out) {
       Body rest = into(s.rest, at_turn, accumulator);

@@ -176,7 +176,7 @@ class UseWalk {
     bool all = true;
     for (size_t d = 0; d < points.size(); ++d)
       all = all && (points[d] == 1 || std::find(kept.begin(), kept.end(), static_cast<int>(d)) != kept.end());
-    if (all && classes_.of(node).shape == classes_.of(id).shape)
+    if (all && classes_.are_alike(node, id))
       classes_.unite(node, id);
     else
       classes_.follows.push_back({node, id, box.dims, access.writes});

@@ -121,13 +121,30 @@ size_t LayoutClasses::find(size_t i) const {
   return i;
 }
 
+bool LayoutClasses::are_alike(size_t a, size_t b) const {
+  const std::vector<int64_t>&x = of(a).shape, &y = of(b).shape;
+  const size_t least = std::min(x.size(), y.size());
+  const auto ones = [&](const std::vector<int64_t>& shape) {
+    return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(least), shape.end(),
+                       [](int64_t e) { return e == 1; });
+  };
+  return std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(least), y.begin()) && ones(x) && ones(y);
+}
+
 void LayoutClasses::unite(size_t a, size_t b) {
   a = find(a), b = find(b);
   if (a == b) return;
   if (b < a) std::swap(a, b);
   parents[b] = a;
   LayoutClass& keep = classes[a];
-  const LayoutClass& gone = classes[b];
+  LayoutClass gone = classes[b];
+  // Where one has a column of extent 1, vectors run along the rows of the other: what the column is like says nothing.
+  if (keep.shape.size() != gone.shape.size()) {
+    LayoutClass& column = keep.shape.size() > gone.shape.size() ? keep : gone;
+    column.shape = std::min(keep.shape, gone.shape, [](const auto& x, const auto& y) { return x.size() < y.size(); });
+    column.apart = column.apart || column.element_bits > 0;
+    column.element_bits = 0, column.reduced = false;
+  }
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
   keep.global = keep.global || gone.global;
   keep.apart = keep.apart || gone.apart;

@@ -56,6 +56,8 @@ struct LayoutClasses {
   std::vector<Reshaped> reshaped;
 
   size_t add(LayoutNode node, const analysis::ThreadSet& threads);
+  // Whether their shapes are the same but for columns of extent 1.
+  bool are_alike(size_t a, size_t b) const;
   // Both nodes are of one class from now on; the anchor of the one that was added first holds.
   void unite(size_t a, size_t b);
   size_t find(size_t node) const;  // the node by which its class is known
