@@ -1,5 +1,7 @@
 #include "ir/buffer_vars.h"
 
+#include <algorithm>
+
 #include "ir/rewrite.h"
 #include "support/function_ref.h"
 
@@ -32,6 +34,15 @@ std::set<VarId> vars_of_buffer(const ProgramTables& program, BufferId id) {
   add(program.buffer(id), out);
   add(program.buffer(program.root(id)), out);
   return out;
+}
+
+bool stands_by(const ProgramTables& program, BufferId id, const std::set<VarId>& names) {
+  return !names.empty() && std::ranges::any_of(vars_of_buffer(program, id), [&](VarId v) { return names.contains(v); });
+}
+
+bool binds_buffers(const ProgramTables& program, const Stmt& s) {
+  const std::set<VarId> bound = bound_vars({s});
+  return std::ranges::any_of(used_buffers({s}), [&](BufferId id) { return stands_by(program, id, bound); });
 }
 
 std::set<BufferId> buffers_needed(const Body& body, const ProgramTables& program) {

@@ -12,6 +12,7 @@
 #include "passes/meeting_points.h"
 #include "passes/merge_turns.h"
 #include "passes/name_bounds.h"
+#include "passes/name_tensors.h"
 #include "passes/own_fragments.h"
 #include "passes/part_branches.h"
 #include "passes/role_groups.h"
@@ -173,6 +174,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
       if (auto r = merged_maps(s)) return r;
       return as_roles(s);
     });
+    name_tensors_of_turns(program, launch);
     name_changing_bounds(program, launch);
     merge_turns(launch, program);
     let_meeting_points_take_turns(program, launch);

@@ -64,8 +64,35 @@ class Meeting {
     }
     return alone == all;
   }
+  // Whether points that are apart with the variables around the map at 0 are so whatever these are: they are added to
+  // what the points say. That strides of the call lead past each other is the program's word.
+  bool is_shifted(const Expr& e) const {
+    std::vector<Term> terms{{1, e}};
+    if (const auto* s = e.as<Sum>()) terms = s->terms;
+    return std::ranges::all_of(terms, [&](const Term& t) { return is_shifted_term(t.value); });
+  }
+  bool is_shifted_term(const Expr& e) const {
+    if (is_pure(e)) return true;
+    if (const auto* c = e.as<Cast>()) return c->value->type.is_int() && e->type.is_int() && is_shifted(c->value);
+    const auto* b = e.as<Binary>();
+    if (!b) return false;
+    if (b->op == BinaryOp::Mul) return is_pure(b->a) && is_pure(b->b);
+    const int64_t by = constant_int(b->b).value_or(0);
+    if ((b->op != BinaryOp::FloorDiv && b->op != BinaryOp::FloorMod) || by <= 0) return false;
+    const auto* s = b->a.as<Sum>();
+    return s && std::ranges::all_of(s->terms, [&](const Term& t) {
+             const bool whole = b->op == BinaryOp::FloorMod || t.coefficient % by == 0;
+             return points_of(t.value).empty() ? whole : is_pure(t.value);
+           });
+  }
+  // Of the points alone, or of nothing of them.
+  bool is_pure(const Expr& e) const {
+    const Vars here = points_of(e);
+    return here.empty() || std::ranges::all_of(used_vars(e), [&](VarId v) { return is_of_map(v); });
+  }
+  bool is_of_map(VarId v) const { return std::ranges::find(map_.vars, v) != map_.vars.end(); }
   // Points that come to one element though their indices look different, `i % 2`: the variables in which they differ.
-  // Variables around the map count as 0.
+  // Variables around the map count as 0; an index of which they say more than where it begins tells nothing apart.
   void meet(const Change& c, Vars& out) const {
     std::vector<int64_t> extents;
     int64_t count = 1;
@@ -74,21 +101,31 @@ class Meeting {
       if (extents.back() <= 0 || (count *= extents.back()) > kMostPoints) return;
     }
     analysis::Point point;
-    for (const Expr& e : c.indices)
+    std::vector<Expr> indices;
+    for (const Expr& e : c.indices) {
+      bool loads = false;
+      walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
+      if (loads) return;  // elements that memory names are the program's to tell apart
+      if (!is_shifted(e)) continue;
+      indices.push_back(e);
       for (VarId v : used_vars(e)) point.values[v] = 0;
+    }
+    std::vector<std::pair<Expr, bool>> guards;  // that the points decide
+    for (const auto& guard : c.guards)
+      if (!points_of(guard.first).empty() && is_pure(guard.first)) guards.push_back(guard);
     std::map<std::vector<int64_t>, int64_t> seen;
     for (int64_t number = 0; number < count; ++number) {
       int64_t left = number;
       for (size_t d = extents.size(); d-- > 0; left /= extents[d]) point.values[map_.vars[d]] = left % extents[d];
-      const bool comes = std::ranges::all_of(c.guards, [&](const auto& guard) {
+      const bool comes = std::ranges::all_of(guards, [&](const auto& guard) {
         const auto value = analysis::value_at(guard.first, point);
         return !value || (*value != 0) == guard.second;
       });
       if (!comes) continue;
       std::vector<int64_t> element;
-      for (const Expr& e : c.indices) {
+      for (const Expr& e : indices) {
         const auto index = analysis::index_at(e, point);
-        if (!index) return;  // elements that memory names are the program's to tell apart
+        if (!index) return;
         element.push_back(*index);
       }
       const auto [other, fresh] = seen.try_emplace(std::move(element), number);
@@ -97,8 +134,8 @@ class Meeting {
       Vars differ;
       for (size_t d = extents.size(); d-- > 0; a /= extents[d], b /= extents[d])
         if (a % extents[d] != b % extents[d]) differ.insert(map_.vars[d]);
-      if (std::ranges::none_of(differ, [&](VarId v) { return out.contains(v); }))
-        out.insert(differ.begin(), differ.end());
+      // One thread makes the turns of points that differ in these alone.
+      out.insert(differ.begin(), differ.end());
     }
   }
   // What names stand for in the body is put in.

@@ -337,6 +337,11 @@ class Finder {
       }
     };
     for (const Stmt& s : parts_.before) visit(s);
+    Buffers made = written_by(parts_.before, p_);
+    for (BufferId id : written_by(parts_.own, p_)) made.insert(id);
+    // That is done before the other team hands over what it has made.
+    for (BufferId id : wanted)
+      if (made.contains(id)) return refuse("'{}' of the iteration before is needed in front of the scores", id);
     const Gemm& first = *parts_.scores[0].as<Gemm>();
     if (constant_int(first.clear ? first.clear : constant(boolean, int64_t{0})) != 1 && !known.contains(first.c.buffer))
       return refuse("'{}' goes from one iteration to the next", first.c.buffer);
@@ -344,8 +349,6 @@ class Finder {
     for (const Stmt& s : parts_.own) visit(s);
     for (const Body* part : {&parts_.rescale, &parts_.epilogue})
       for (BufferId id : read_by(*part, p_)) wanted.insert(id);
-    Buffers made = written_by(parts_.before, p_);
-    for (BufferId id : written_by(parts_.own, p_)) made.insert(id);
     for (BufferId id : wanted) {
       if (!made.contains(id) || id == parts_.result) continue;
       if (elements(id) > kMaxHanded) return refuse("'{}' goes from one iteration to the next", id);

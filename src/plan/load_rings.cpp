@@ -131,6 +131,7 @@ class RingSearch {
     if (const auto* n = s.as<Shuffle>()) out_.results.insert(n->result);
     if (const auto* n = s.as<Vote>()) out_.results.insert(n->result);
     if (const auto* n = s.as<Atomic>()) out_.results.insert(n->result);
+    if (const auto* n = s.as<Call>()) out_.results.insert(n->result);
   }
   void ring(const Body& body, size_t at, const Copy& copy) {
     FoundRing r;

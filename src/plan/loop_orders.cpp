@@ -1,6 +1,7 @@
 #include "plan/loop_orders.h"
 
 #include "analysis/accessed.h"
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -225,15 +226,17 @@ std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hin
   std::vector<Order> out;
   for (const Stmt& s : body) {
     const auto* loop = s.as<For>();
+    // Where turns have tensors of their own, none is written as another.
+    const bool are_alike = loop && !binds_buffers(p_, s);
     const auto wanted = loop ? hints.orders.find(p_.var(loop->var).name) : hints.orders.end();
     const bool is_open = wanted == hints.orders.end() || wanted->second == Order::How::Alternating;
-    if (loop && is_open && promoted(*loop))
+    if (are_alike && is_open && promoted(*loop))
       out.push_back({Order::How::Alternating, loop->var});
-    else if (loop && skewed(*loop))
+    else if (are_alike && skewed(*loop))
       out.push_back({Order::How::Skewed, loop->var});
-    else if (loop && feeds_one_gemm(*loop))
+    else if (are_alike && feeds_one_gemm(*loop))
       out.push_back({Order::How::Overlapped, loop->var});
-    else if (loop && makes_operand(*loop).brought)
+    else if (are_alike && makes_operand(*loop).brought)
       out.push_back({Order::How::MadeBeside, loop->var});
     else if (loop || holds_copies(rings_, s))
       for_each_body(s, [&](const Body& inner) {

@@ -1,6 +1,7 @@
 #include "passes/loops/stream_stores.h"
 
 #include "analysis/slope.h"
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -46,7 +47,7 @@ class Streaming {
       if (found) return nullptr;
       found = n;
     }
-    if (!found) return nullptr;
+    if (!found || stands_by(program_, found->to.buffer, bound_vars(f.body))) return nullptr;
     const Buffer& b = program_.buffer(found->to.buffer);
     const std::vector<Expr> indices = indices_of(f, *found);
     if (b.rank() == 0 || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1))
@@ -179,8 +180,12 @@ std::optional<bool> is_positive(const Expr& e) {
 
 Expr is_large(const LoopProgram& program, const Body& launch, BufferId tensor) {
   std::set<BufferId> moved;
-  for (BufferId id : used_buffers(launch))
-    if (program.buffer(program.root(id)).space == Space::Global) moved.insert(program.root(id));
+  const std::set<VarId> bound = bound_vars(launch);
+  for (BufferId id : used_buffers(launch)) {
+    const BufferId root = program.root(id);  // how large it is may be known somewhere else
+    const bool is_known = root == program.root(tensor) || !stands_by(program, root, bound);
+    if (program.buffer(root).space == Space::Global && is_known) moved.insert(root);
+  }
   Expr all = constant(i64, int64_t{0});
   for (BufferId id : moved) all = add(all, bytes_of(program.buffer(id)));
   const Expr own = bytes_of(program.buffer(tensor)), limit = constant(i64, kLargeBytes);

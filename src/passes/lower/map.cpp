@@ -1,4 +1,5 @@
 // Map and Gemm at the loop level.
+#include "ir/buffer_vars.h"
 #include "passes/lower/lowering.h"
 
 namespace tilewright::passes {
@@ -24,8 +25,9 @@ class SumsApart {
     if (!count || *count < kFewestTerms || *count > kMostTerms) return std::nullopt;
     for (const Stmt& s : map_.body)
       if (!s.as<Let>() && !s.as<Store>() && !s.as<Atomic>()) return std::nullopt;
+    const std::set<VarId> bound = bound_vars(map_.body);
     for (BufferId id : used_buffers(map_.body))
-      if (l_.buffer(l_.program.root(id)).space == Space::Local) return std::nullopt;
+      if (l_.buffer(l_.program.root(id)).space == Space::Local || stands_by(l_.program, id, bound)) return std::nullopt;
     Map rest = map_;
     rest.body.clear();
     Substitution names;

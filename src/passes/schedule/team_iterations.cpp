@@ -138,8 +138,11 @@ class Iterations {
   // `beside`: the product with the other team's scores may still run.
   void own(const Count& count, bool beside, Body& out) const {
     out.push_back(drain(beside ? 1 : 0));
-    for (const TeamRing& r : l_.rings)
-      if (r.brought.half < 0 && !r.brought.of.in_own) give_back(r, count, out);
+    for (const TeamRing& r : l_.rings) {
+      if (r.brought.half >= 0 || r.brought.of.in_own) continue;
+      if (!r.in_scores) await(r, count, out);  // nobody reads it: it has to be there all the same
+      give_back(r, count, out);
+    }
     for (const TeamRing& r : l_.rings)
       if (r.brought.of.in_own && !r.in_scores) await(r, count, out);
     append(out, l_.in_turn(l_.parts.own, count));

@@ -376,7 +376,7 @@ class MapLowering {
   bool is_wide(BufferId id, const std::vector<Expr>& index, const Held& at, const std::set<VarId>& bound,
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
-    if (begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
+    if (begins_anywhere(l_.buffer(l_.program.root(id))) || stands_by(l_.program, id, bound)) return false;
     if (!c_.is_memory(id) || index.empty()) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {

@@ -50,9 +50,27 @@ MapSums::MapSums(const Map& map, const Team& team, Lowering& l) : team_(team), l
   walk(map.body, [&](const Stmt& s) {
     const auto* n = s.as<Atomic>();
     if (!n || sum_of(*n) || !may_meet(*n, uniform, touched)) return;
+    // All threads come by the element in the end, also where no point does: there must be one.
+    if (!is_sure(map, s) && !is_there(n->to)) return;
     const Buffer& b = l_.buffer(n->to.buffer);
     sums_.push_back({n->to, n->op, l_.temporary(b.name + "_part", b.type, {1}, Space::Local)});
   });
+}
+
+bool MapSums::is_sure(const Map& map, const Stmt& s) {
+  return std::ranges::all_of(map.extents, [](const Expr& e) { return constant_int(e).value_or(0) > 0; }) &&
+         std::ranges::any_of(map.body, [&](const Stmt& top) { return top.same(s); });
+}
+
+bool MapSums::is_there(const Element& e) const {
+  const Buffer& b = l_.buffer(e.buffer);
+  for (size_t d = 0; d < e.indices.size(); ++d) {
+    const Expr i = widen(e.indices[d]);
+    if (!l_.intervals.proves(binary(BinaryOp::Le, wide(0), i)) ||
+        !l_.intervals.proves(binary(BinaryOp::Lt, i, widen(b.shape[d]))))
+      return false;
+  }
+  return true;
 }
 
 bool MapSums::may_meet(const Atomic& n, const std::set<VarId>& uniform, const std::set<BufferId>& touched) const {

@@ -21,6 +21,9 @@ class MapSums {
     ir::BufferId part;  // of the thread: the value so far
   };
   bool may_meet(const ir::Atomic& n, const std::set<ir::VarId>& uniform, const std::set<ir::BufferId>& read) const;
+  // Whether some point comes to the statement; whether the element exists, whoever asks.
+  static bool is_sure(const ir::Map& map, const ir::Stmt& s);
+  bool is_there(const ir::Element& e) const;
   const Sum* sum_of(const ir::Atomic& n) const;
   ir::Expr part(const Sum& s) const;
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "ir/buffer_vars.h"
 #include "scalar/functions.h"
 
 namespace tilewright::passes {
@@ -179,6 +180,8 @@ Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering&
   };
   // Names of values in registers give way to the values, which the device compiler computes once all the same.
   if (body.empty() || !body.back().as<Store>()) return body;
+  for (BufferId id : used_buffers({body.back()}))
+    if (stands_by(l.program, id, bound_vars(body))) return body;
   Substitution names;
   for (size_t i = 0; i + 1 < body.size(); ++i) {
     const auto* n = body[i].as<Let>();

@@ -1,6 +1,7 @@
 #include "passes/threads/shared_loads.h"
 
 #include "analysis/divisibility.h"
+#include "ir/buffer_vars.h"
 
 namespace tilewright::passes {
 
@@ -84,6 +85,7 @@ class Naming {
   bool is_shared(const Expr& e, const std::set<VarId>& bound) const {
     for (const VarId v : used_vars(e))
       if (v == lane_ || bound.contains(v)) return false;
+    if (stands_by(l_.program, e.as<Load>()->buffer, bound)) return false;
     for (const Expr& index : e.as<Load>()->indices)
       if (reads(index, [](const Load&) { return true; })) return false;  // those are named first
     return true;

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "analysis/body_order.h"
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -142,6 +143,8 @@ class EarlyLoads {
     if (index.empty() || count * kReuse > points) return {};
     for (VarId v : used)
       if (late.vars.contains(v)) return {};
+    for (BufferId id : used_buffers({make_stmt(Let{{}, value}, at)}))
+      if (stands_by(p_, id, late.vars)) return {};
     bool known = true;  // where to load from
     walk(value, [&](const Expr& e) {
       const auto* n = e.as<Load>();

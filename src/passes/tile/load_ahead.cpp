@@ -3,6 +3,7 @@
 #include <set>
 
 #include "analysis/body_order.h"
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -80,8 +81,10 @@ class LoadsAhead {
     return p_.new_buffer(std::move(b));
   }
   // Whether nothing but the loop's variable, of all that its turns bind, says what the statement reads.
-  static bool is_known_outside(const Stmt& s, const For& loop) {
+  bool is_known_outside(const Stmt& s, const For& loop) const {
     const std::set<VarId> inside = bound_vars(loop.body), own = bound_vars(Body{s}), used = used_vars(Body{s});
+    for (BufferId id : used_buffers({s}))
+      if (stands_by(p_, id, inside) || stands_by(p_, id, {loop.var})) return false;
     return std::none_of(used.begin(), used.end(), [&](VarId v) { return inside.contains(v) && !own.contains(v); });
   }
   bool is_constant_memory(BufferId id) const {

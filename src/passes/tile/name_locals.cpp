@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/match.h"
 #include "ir/operators.h"
@@ -125,7 +126,7 @@ class LocalNames {
         hold(n->to.buffer, read(n->value, held), s->location, held, out);
         out.push_back(make_stmt(Store{n->to, held.at(n->to.buffer)}, s->location));
       } else if (const auto* loop = s.as<For>()) {
-        if (!write_out(*loop, held, out)) out.push_back(inside(s, held));
+        if (binds_buffers(p_, s) || !write_out(*loop, held, out)) out.push_back(inside(s, held));
       } else if (const auto* branch = s.as<If>()) {
         if (!choose(*branch, s->location, held, out)) out.push_back(inside(s, held));
       } else {

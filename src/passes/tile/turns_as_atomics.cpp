@@ -70,6 +70,8 @@ std::optional<Body> at_once(TileProgram& p, const Stmt& s) {
   const bool on_chip = to.space == Space::Shared || to.space == Space::Fragment;
   // Others are added to by exchanges that are tried until they succeed.
   if (!on_chip || to.reducer || (to.type != f32 && !(to.type.is_int() && to.type.bits == 32))) return std::nullopt;
+  for (const Expr& e : store->to.indices)  // a turn says where the next one adds
+    if (loads(e, root, p)) return std::nullopt;
   const Expr added = added_by(*store, p);
   if (!added || !reads_a_fragment_whole(added, out, p)) return std::nullopt;
   Atomic add;
