@@ -207,8 +207,9 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      for (Wide& w : accesses_of(element.body, at).loads) {
-        if (!l_.is_global(w.first.buffer)) continue;
+      const Body& inner = under_conditions(element.body, at);
+      for (Wide& w : accesses_of(inner, at).loads) {
+        if (!may_come_ahead(w.first.buffer, &inner != &element.body)) continue;
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_);
         w.slot = round_of(at, at.vector);
         append(loads, wide_load(w, by_one_copy_ ? at : held));
@@ -499,7 +500,33 @@ class MapLowering {
     return true;
   }
 
-  Body vector(Body body, const Held& at) {
+  // The condition that stands around all of a body, and that no lane and no load of it decides; none: there is no such.
+  static const If* condition_of_all(const Body& body, const Held& at) {
+    const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
+    if (!n || !n->else_body.empty() || used_vars(n->condition).contains(id_of(at.lane))) return nullptr;
+    bool loads = false;
+    walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    return loads ? nullptr : n;
+  }
+  static const Body& under_conditions(const Body& body, const Held& at) {
+    const If* n = condition_of_all(body, at);
+    return n ? under_conditions(n->then_body, at) : body;
+  }
+  // Under a condition an address may lead nowhere.
+  bool may_come_ahead(BufferId id, bool is_conditional) const {
+    return l_.is_global(id) && !(is_conditional && l_.buffer(l_.program.root(id)).address);
+  }
+
+  Body vector(const Body& body, const Held& at, bool is_conditional = false) {
+    const If* all = condition_of_all(body, at);
+    if (!all || queue_ != Queue::None) return vector_of(body, at, is_conditional);
+    const size_t mark = l_.intervals.mark();
+    l_.intervals.assume(all->condition);
+    Body inside = vector(all->then_body, at, true);
+    l_.intervals.forget(mark);
+    return {l_.make(If{all->condition, std::move(inside), {}})};
+  }
+  Body vector_of(Body body, const Held& at, bool is_conditional) {
     auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && is_async_width(loads[0], at) &&
         brings_zeros(loads[0]))
@@ -507,7 +534,7 @@ class MapLowering {
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
-      is_ahead.push_back(ahead < ahead_.size() && l_.is_global(w.first.buffer));
+      is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first.buffer, is_conditional));
       if (is_ahead.back()) {
         check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
         w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector);
