@@ -52,7 +52,8 @@ std::optional<Body> widened(TileProgram& p, const Stmt& s) {
   const auto require = [&](const Expr& e) { inside = inside ? logical_and(inside, e) : e; };
   for (const auto& [d, side] : *sides) {
     const auto points = constant_int(map.extents[d]);
-    if (!points || (side.first == 0 && *points == side.extent)) continue;
+    if (!points || side.first < 0 || side.first + *points > side.extent) return std::nullopt;
+    if (*points == side.extent) continue;
     const DType type = map.extents[d]->type;
     out.vars[d] = p.new_var(p.var(map.vars[d]).name, type);
     out.extents[d] = constant(type, side.extent);
