@@ -27,6 +27,7 @@
 #include "passes/threads/place_sync.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/thread_code.h"
+#include "passes/threads/widen_maps.h"
 #include "passes/threads/wrap_sums.h"
 #include "passes/tile/accumulators.h"
 #include "passes/tile/cluster_copies.h"
@@ -128,6 +129,8 @@ void order_between_roles(GpuProgram& p, size_t i) {
 }
 
 // ---- registers and barriers
+
+void widen(GpuProgram& p, size_t i) { widen_maps(p.tiles, i, p.target); }
 
 void place(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
@@ -354,6 +357,10 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "a barrier between roles where the program has none",
      .here = "behind all that changes who is in a role",
      .run_launch = order_between_roles},
+    {.name = "widen_maps",
+     .what = "maps over part of a fragment, of which not every thread holds some, run over all of it",
+     .here = "statements that touch fragments are final, but for this; layouts follow the points of maps",
+     .run_launch = widen},
     {.name = "place_fragments",
      .what = "which instruction a gemm takes, which registers a fragment; changes nothing",
      .here = "statements that touch fragments are final, but for their order",

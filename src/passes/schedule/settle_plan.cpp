@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "passes/schedule/stage_results.h"
 #include "passes/threads/elementwise.h"
+#include "passes/threads/widen_maps.h"
 
 namespace tilewright::passes {
 
@@ -82,11 +83,10 @@ plan::Staging next(plan::Staging how) {
 
 }  // namespace
 
-Placement foreseen_placement(TileProgram& p, size_t number, const target::GpuTarget& target) {
+Placement foreseen_placement(TileProgram& p, size_t number, const target::GpuTarget& target, size_t buffers) {
   Launch& launch = p.launches[number];
   launch.body = copies_to_maps(launch.body, p);
-  number_statements(launch);
-  return place_fragments(p, launch, analysis::Uniformity(p, launch), target);
+  return widen_maps(p, number, target, buffers);
 }
 
 std::optional<NoWgmma> async_gemm_without_wgmma(const Launch& launch, const Placement& placement) {
@@ -120,7 +120,8 @@ std::string settle(Plan& plan, const TileProgram& program, size_t number, const 
         continue;
       }
     }
-    placement = foreseen_placement(staged, number, target);
+    // A piece of a result that some threads hold would keep the others waiting: it is not widened.
+    placement = foreseen_placement(staged, number, target, program.buffers.size());
     const std::string why = not_in_registers(staged, results, placement);
     if (why.empty()) break;
     constexpr const char* kHow[] = {"whole", "in chunks", "in chunks of rows"};

@@ -1,13 +1,17 @@
 // What instructions and layouts allow of a plan, asked before it is applied.
 #pragma once
+#include <limits>
+
 #include "analysis/stored_once.h"
 #include "passes/threads/placement.h"
 #include "plan/plan.h"
 
 namespace tilewright::passes {
 
-// What place_fragments says of a launch whose copies are copies yet; they become maps.
-Placement foreseen_placement(ir::TileProgram& scratch, size_t launch, const target::GpuTarget& target);
+// What place_fragments says of a launch whose copies are copies yet; they become maps, and widened where they pay
+// (widen_maps.h).
+Placement foreseen_placement(ir::TileProgram& scratch, size_t launch, const target::GpuTarget& target,
+                             size_t buffers = std::numeric_limits<size_t>::max());
 
 // The first asynchronous gemm that is none of wgmma's.
 struct NoWgmma {

@@ -12,6 +12,7 @@ namespace tilewright::passes {
 struct Findings {
   std::map<ir::BufferId, std::string> in_memory;  // fragments that live in shared memory
   std::map<ir::StmtId, std::string> no_wgmma;     // gemms whose layouts are not wgmma's
+  std::set<ir::StmtId> cut;                       // Maps over part of a fragment, which other threads hold
   bool is_new = false;                            // there is more than the uses below were collected with
   void to_memory(ir::BufferId root, std::string why) {
     is_new = in_memory.emplace(root, std::move(why)).second || is_new;

@@ -11,7 +11,8 @@ using namespace ir;
 
 namespace {
 
-constexpr int kQueueBits = 32;   // the least that cp.async moves (PTX ISA 9.7.9.25.3)
+constexpr int kQueueBits = 32;  // the least that cp.async moves (PTX ISA 9.7.9.25.3)
+constexpr int kVectorBits = 128;
 constexpr int64_t kWithin = 16;  // elements that a thread may have to itself, for sums that cross no lanes
 
 // A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
@@ -48,6 +49,48 @@ std::optional<FragmentLayout> in_threads(const LayoutClass& c, int bits) {
 
 // Whether a gemm alone decides: global memory is read in whole rows, and the tile goes to shared memory for that.
 bool is_operand(const LayoutClass& c) { return c.operand && !c.anchor && !c.annotated && !c.global; }
+
+// A layout of `shape` that leaves `child` where the last dimension goes: along it lie the threads that hold copies of
+// that. None: there are no copies, or they do not divide it.
+std::optional<FragmentLayout> over_copies(const FragmentLayout& child, const std::vector<int64_t>& shape, int bits) {
+  const int64_t copies = child.copy_count(), last = shape.back();
+  if (child.is_padded() || child.is_partial() || copies == 1 || last % copies != 0) return std::nullopt;
+  int64_t vector = std::max<int64_t>(1, kVectorBits / bits);
+  while (last / copies % vector != 0) vector /= 2;
+  FragmentLayout::Dims dims = child.dims();
+  for (std::vector<Factor>& d : dims)
+    for (Factor& f : d)
+      if (f.home == Home::Register) f.stride *= vector;
+  std::vector<Factor> along{{last / copies / vector, Home::Register, child.registers() * vector}};
+  for (const Copies& c : child.copies()) along.push_back(c.factor);
+  along.push_back({vector, Home::Register, 1});
+  dims.push_back(std::move(along));
+  if (!FragmentLayout::fault(shape, dims).empty()) return std::nullopt;
+  return FragmentLayout(shape, std::move(dims));
+}
+
+// Points that only memory on chip speaks for, of which fragments that have their layout follow all dimensions but the
+// last: they lie so that one of those stays where it is.
+void keep_followers(LayoutClasses& all, size_t parent) {
+  LayoutClass& c = all.of(parent);
+  if (c.anchor || c.annotated || c.operand || c.element_bits == 0 || c.global || c.apart || c.reduced || c.within > 0 ||
+      c.by_queue)
+    return;
+  for (const Follows& f : all.follows) {
+    const LayoutClass& child = all.of(f.child);
+    const std::vector<int64_t>& shape = all.nodes[f.parent].shape;
+    if (all.find(f.parent) != parent || !child.layout || f.dims.size() + 1 != shape.size()) continue;
+    bool in_order = true;
+    for (size_t d = 0; d < f.dims.size(); ++d) in_order = in_order && f.dims[d] == static_cast<int>(d);
+    if (!in_order || (child.layout->is_replicated() && child.layout->copy_count() == child.threads)) continue;
+    const FragmentLayout held = all.layout_of(f.child);
+    auto layout = over_copies(held, shape, c.element_bits);
+    if (!layout || !equal_up_to_registers(shaped(kept(*layout, f.dims), child.shape), *child.layout)) continue;
+    c.layout = shaped(*layout, c.shape);
+    c.decided_by = fmt::format("{}, whose copies divide what it has not", all.nodes[f.child].name);
+    return;
+  }
+}
 
 void anchor(LayoutClass& c) {
   if (c.anchor) {
@@ -180,6 +223,7 @@ void choose_layouts(LayoutClasses& all) {
     return v != w ? v : size(a) > size(b);
   });
   for (size_t i : order) {
+    if (!all.classes[i].layout) keep_followers(all, i);
     if (!all.classes[i].layout) anchor(all.classes[i]);
     hand_on(all, i);
   }

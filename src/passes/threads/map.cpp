@@ -1,5 +1,7 @@
 // A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
 // one wide access, into or from registers, before or after the points are computed.
+#include <limits>
+
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
 #include "analysis/divisibility.h"
@@ -33,6 +35,7 @@ constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
+constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
 
 // The coefficient of a variable in an index that is affine in it; none: it is not.
 std::optional<int64_t> coefficient(const Expr& e, VarId v) {
@@ -157,6 +160,7 @@ class MapLowering {
     return {l_.make(If{all, std::move(wide), loops(points)})};
   }
   Body loops(const FragmentLayout& points) {
+    if (auto quotients = shared_quotients(points)) return std::move(*quotients);
     bool registers = false;
     for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
     const std::vector<int64_t> extents = dealt_loops(points, lanes_along(points));
@@ -176,6 +180,51 @@ class MapLowering {
       out = {loop(l_, outer_[i], constant(0), constant(extents[i]), std::move(out),
                   registers ? LoopKind::Unroll : LoopKind::Serial)};
     ahead_.clear(), names_ahead_.clear(), outer_.clear();
+    return out;
+  }
+  // Registers that are divided by what many of a thread's points share: a first look tells whether products with its
+  // reciprocal are the quotients of all points, which division, with a branch for each, is for otherwise. None: they
+  // are no such.
+  std::optional<Body> shared_quotients(const FragmentLayout& points) {
+    const auto* to = map_.body.size() == 1 ? map_.body[0].as<Store>() : nullptr;
+    const auto* div = to ? to->value.as<Binary>() : nullptr;
+    if (!div || div->op != BinaryOp::Div || to->value->type != f32 || l_.program.options.fast_math) return std::nullopt;
+    for (BufferId b : used_buffers(map_.body))
+      if (!c_.registers.contains(b)) return std::nullopt;
+    if (neighbours_along(points, lanes_along(points)) >= kSharingLanes) return std::nullopt;  // vectors do as well
+    bool meets = false;
+    walk(div->b, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      meets = meets || (n && l_.program.root(n->buffer) == l_.program.root(to->to.buffer));
+    });
+    int64_t shared = 1;
+    const std::set<VarId> used = used_vars(div->b);
+    for (const Digit& d : points.digits())
+      if (d.home == Home::Register && d.dim >= 0 && !used.contains(map_.vars[static_cast<size_t>(d.dim)]))
+        shared *= d.extent;
+    if (meets || shared < kSharingPoints || points.registers() > kMostQuotients) return std::nullopt;
+    const BufferId least = l_.temporary("least", f32, {}, Space::Local);
+    const auto here = [&](const Held& at) {
+      const Body body = element_body(at).body;
+      const auto& n = *body[0].as<Store>();
+      const auto& both = *n.value.as<Binary>();
+      return std::pair{n.to, quotient_of_point(both.a, both.b, l_)};
+    };
+    Body out{l_.make(Store{{least, {}}, constant(f32, std::numeric_limits<double>::infinity())})};
+    append(out, deal(points, team_, l_, {}, [&](const Held& at) {
+             QuotientOfPoint q = here(at).second;
+             const Expr so_far = load(least, {}, f32);
+             q.names.push_back(l_.make(Store{{least, {}}, binary(BinaryOp::MinNan, so_far, q.surety)}));
+             return q.names;
+           }));
+    Body sure = deal(points, team_, l_, {}, [&](const Held& at) {
+      auto [element, q] = here(at);
+      q.names.push_back(l_.make(Store{element, q.value}));
+      return q.names;
+    });
+    Body exact = deal(points, team_, l_, {}, [&](const Held& at) { return element_body(at).body; });
+    const Expr all = binary(BinaryOp::Le, constant(f32, kLeastSure), load(least, {}, f32));
+    out.push_back(l_.make(If{all, std::move(sure), std::move(exact)}));
     return out;
   }
   // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
@@ -206,8 +255,9 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      for (Wide& w : accesses_of(element.body, at).loads) {
-        if (!l_.is_global(w.first.buffer)) continue;
+      const Body& inner = under_conditions(element.body, at);
+      for (Wide& w : accesses_of(inner, at).loads) {
+        if (!may_come_ahead(w.first.buffer, &inner != &element.body)) continue;
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_);
         w.slot = round_of(at, at.vector);
         append(loads, wide_load(w, by_one_copy_ ? at : held));
@@ -498,7 +548,33 @@ class MapLowering {
     return true;
   }
 
-  Body vector(Body body, const Held& at) {
+  // The condition that stands around all of a body, and that no lane and no load of it decides; none: there is no such.
+  static const If* condition_of_all(const Body& body, const Held& at) {
+    const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
+    if (!n || !n->else_body.empty() || used_vars(n->condition).contains(id_of(at.lane))) return nullptr;
+    bool loads = false;
+    walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    return loads ? nullptr : n;
+  }
+  static const Body& under_conditions(const Body& body, const Held& at) {
+    const If* n = condition_of_all(body, at);
+    return n ? under_conditions(n->then_body, at) : body;
+  }
+  // Under a condition an address may lead nowhere.
+  bool may_come_ahead(BufferId id, bool is_conditional) const {
+    return l_.is_global(id) && !(is_conditional && l_.buffer(l_.program.root(id)).address);
+  }
+
+  Body vector(const Body& body, const Held& at, bool is_conditional = false) {
+    const If* all = condition_of_all(body, at);
+    if (!all || queue_ != Queue::None) return vector_of(body, at, is_conditional);
+    const size_t mark = l_.intervals.mark();
+    l_.intervals.assume(all->condition);
+    Body inside = vector(all->then_body, at, true);
+    l_.intervals.forget(mark);
+    return {l_.make(If{all->condition, std::move(inside), {}})};
+  }
+  Body vector_of(Body body, const Held& at, bool is_conditional) {
     auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && is_async_width(loads[0], at) &&
         brings_zeros(loads[0]))
@@ -506,7 +582,7 @@ class MapLowering {
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
-      is_ahead.push_back(ahead < ahead_.size() && l_.is_global(w.first.buffer));
+      is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first.buffer, is_conditional));
       if (is_ahead.back()) {
         check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
         w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector);

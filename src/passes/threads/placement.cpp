@@ -41,8 +41,9 @@ void check_covers(const Round& r) {
   for (const Covers& c : r.classes().covers) {
     const auto wanted = wanted_of(r.classes(), c);
     const std::vector<int64_t>& points = r.classes().nodes[c.map].shape;
-    if (!wanted || !equal_up_to_registers(r.classes().layout_of(c.map), shaped(*wanted, points)))
-      r.to_memory(c.fragment, "a parallel loop runs over part of it, other threads over that part");
+    if (wanted && equal_up_to_registers(r.classes().layout_of(c.map), shaped(*wanted, points))) continue;
+    r.to_memory(c.fragment, "a parallel loop runs over part of it, other threads over that part");
+    r.found.cut.insert(r.classes().nodes[c.map].stmt->id);
   }
 }
 
@@ -105,6 +106,7 @@ void check_gemms(Round& r) {
 Placement placement_of(const Round& r) {
   Placement out;
   out.in_memory = r.found.in_memory;
+  out.cut = r.found.cut;
   for (size_t i = 0; i < r.classes().nodes.size(); ++i) {
     const LayoutNode& node = r.classes().nodes[i];
     if (!r.classes().of(i).layout) continue;

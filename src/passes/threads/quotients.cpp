@@ -198,4 +198,26 @@ Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering&
   });
 }
 
+QuotientOfPoint quotient_of_point(const Expr& x, const Expr& y, Lowering& l) {
+  QuotientOfPoint out;
+  const auto named = [&](const char* name, const Expr& value) {
+    const VarId v = l.program.new_var(name, value->type);
+    out.names.push_back(l.make(Let{v, value}));
+    return var(v, value->type);
+  };
+  const auto at_most = [](const Expr& a, const Expr& b) { return binary(BinaryOp::Le, a, b); };
+  const Expr dividend = named("dividend", x), divisor = named("divisor", y);
+  const Expr one = constant(f32, 1.0);
+  const Expr moderate = logical_and(at_most(constant(f32, 0x1p-40), divisor), at_most(divisor, constant(f32, 0x1p40)));
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const Expr inverse = named("inverse", select(moderate, binary(BinaryOp::Div, one, divisor), constant(f32, none)));
+  const Expr q = named("q", binary(BinaryOp::Mul, dividend, inverse));
+  // What is too much, not too little: zeros keep their sign.
+  const Expr over = named("over", fma(divisor, q, unary(UnaryOp::Neg, dividend)));
+  out.value = named("rounded", fma(over, unary(UnaryOp::Neg, inverse), q));
+  const Expr is_zero = binary(BinaryOp::Eq, dividend, constant(f32, 0.0));
+  out.surety = intrinsic(Function::Abs, {select(is_zero, inverse, out.value)});
+  return out;
+}
+
 }  // namespace tilewright::passes

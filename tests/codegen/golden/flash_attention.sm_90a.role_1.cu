@@ -13,6 +13,7 @@
       alignas(16) float logsum[2];
       alignas(16) float scores_max_total[2];
       alignas(16) float scores_sum_total[2];
+      float least;
       const int32_t fill = turn * 32 + 31;
       const int32_t fill_1 = turn * 32;
       const int32_t slot = (int32_t)((uint32_t)turn & 1u);
@@ -335,13 +336,49 @@
         const float other = (float)__shfl_xor_sync(0xffffffffu, logsum[r], 1);
         logsum[r] = logsum[r] + other;
       }
+      least = __int_as_float(0x7f800000);
       #pragma unroll
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
           #pragma unroll
           for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
-            acc_o[r * 2 + r_1 * 4 + r_2] = acc_o[r * 2 + r_1 * 4 + r_2] / logsum[r];
+            const float dividend = acc_o[r * 2 + r_1 * 4 + r_2];
+            const float divisor = logsum[r];
+            const float inverse = 9.094947e-13f <= divisor && divisor <= 1099511600000.0f ? 1.0f / divisor : __int_as_float(0x7fc00000);
+            const float q = dividend * inverse;
+            const float over = fma_f32(divisor, q, -dividend);
+            const float rounded = fma_f32(over, -inverse, q);
+            least = min_nan_f32(least, abs_f32(dividend == 0.0f ? inverse : rounded));
+          }
+        }
+      }
+      if (8.6736174e-19f <= least) {
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              const float dividend = acc_o[r * 2 + r_1 * 4 + r_2];
+              const float divisor = logsum[r];
+              const float inverse = 9.094947e-13f <= divisor && divisor <= 1099511600000.0f ? 1.0f / divisor : __int_as_float(0x7fc00000);
+              const float q = dividend * inverse;
+              const float over = fma_f32(divisor, q, -dividend);
+              const float rounded = fma_f32(over, -inverse, q);
+              acc_o[r * 2 + r_1 * 4 + r_2] = rounded;
+            }
+          }
+        }
+      } else {
+        #pragma unroll
+        for (int32_t r = 0; r < 2; ++r) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
+            #pragma unroll
+            for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
+              acc_o[r * 2 + r_1 * 4 + r_2] = acc_o[r * 2 + r_1 * 4 + r_2] / logsum[r];
+            }
           }
         }
       }
