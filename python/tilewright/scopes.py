@@ -264,7 +264,7 @@ def vectorized(start, stop=None, *, annotations=None):
 
 
 def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None, annotations=None):
-    """A loop whose copies may run ahead by num_stages; its results are those of serial."""
+    """A loop whose copies may run ahead by num_stages (0: by what the plan finds best); its results are those of serial."""
     hints.check_all("Pipelined", sync=sync, group=group, annotations=annotations)
     num_stages = hints.integer("T.Pipelined", "num_stages", num_stages, -(2**31), "how many turns may be under way: an integer, 0 for no pipeline")
     for name, given in (("order", order), ("stage", stage)):

@@ -171,7 +171,7 @@ def Persistent(domain: _Any, wave_size: _Any, index: _Any, group_size: _Any = ..
     """The share of one of wave_size blocks of the points of a box, in groups along its last dimension."""
 PersistentTileScheduler: _Any
 def Pipelined(start: _Any, stop: _Any = ..., num_stages: _Any = ..., order: _Any = ..., stage: _Any = ..., sync: _Any = ..., group: _Any = ..., annotations: _Any = ...) -> _Any:
-    """A loop whose copies may run ahead by num_stages; its results are those of serial."""
+    """A loop whose copies may run ahead by num_stages (0: by what the plan finds best); its results are those of serial."""
 ProducerLoad: _Any
 def Ptr(dtype: _Any, storage_scope: _Any = ...) -> _Any:
     """The type of a parameter that is an address of such elements."""
