@@ -315,3 +315,20 @@ def test_turns_that_only_load_and_compute_are_on_their_way_together(threads, dty
 
     text = body_of(sums)
     assert f"#pragma unroll {turns}\n  for (int32_t k = 0; k < 32; ++k)" in text and f"__launch_bounds__({threads}, 1)" in text
+
+
+def test_totals_that_warps_exchange_lie_by_lanes():
+    """A thread's sixteen neighbours one behind the other would have four lanes meet in a bank."""
+
+    @T.prim_func
+    def sums(X: T.Tensor((64, 128), "int8"), Y: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=256):
+            x = T.alloc_fragment((64, 128), "int8")
+            y = T.alloc_fragment((128,), "int32")
+            T.copy(X, x)
+            T.reduce_sum(x, y, dim=0)
+            T.copy(y, Y)
+
+    assert re.search(r"y_total\[r\] = y_parts\[r \* 8 \+ \(tx & 7\)\];", body_of(sums))
+    x = np.random.default_rng(0).integers(-100, 100, (64, 128), dtype="int8")
+    agree(sums, x, np.zeros(128, "int32"))

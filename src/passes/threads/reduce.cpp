@@ -116,14 +116,19 @@ class ReduceLowering {
   }
 
   // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time.
-  // There a row lies by the register that holds it and then by the lane: lanes meet in no bank, whatever rows they
-  // hold.
+  // Where a thread has neighbours a row lies there by the register that holds it and then by the lane: lanes meet in no
+  // bank.
   void warps() {
     std::vector<Digit> lanes;
-    int64_t rows = whole_.registers();
-    for (const Digit& d : whole_.digits())
-      if (d.dim >= 0 && d.home != Home::Register) lanes.push_back(d), rows *= d.extent;
-    std::ranges::sort(lanes, {}, [](const Digit& d) { return std::pair(d.home != Home::Lane, d.stride); });
+    int64_t rows = 1;
+    for (int64_t extent : whole_.shape()) rows *= extent;
+    const bool by_register = has_neighbours();
+    if (by_register) {
+      rows = whole_.registers();
+      for (const Digit& d : whole_.digits())
+        if (d.dim >= 0 && d.home != Home::Register) lanes.push_back(d), rows *= d.extent;
+      std::ranges::sort(lanes, {}, [](const Digit& d) { return std::pair(d.home != Home::Lane, d.stride); });
+    }
     const int64_t most = std::max<int64_t>(1, kMostScratch / (crossing_ * std::max<int64_t>(1, type_.bits / 8)));
     const int64_t rounds = (rows + most - 1) / most, each = (rows + rounds - 1) / rounds;
     const BufferId scratch =
@@ -143,7 +148,12 @@ class ReduceLowering {
     for (const Digit& d : lanes)
       lane = add(lane, sum({{count, digit_value(whole_, d, team_)}}, 0, i32)), count *= d.extent;
     auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
-    auto row = [&](const Held& at) { return add(sum({{count, slot(at)}}, 0, i32), lane); };
+    auto row = [&](const Held& at) {
+      if (by_register) return add(sum({{count, slot(at)}}, 0, i32), lane);
+      Expr flat = constant(0);
+      for (size_t d = 0; d < at.index.size(); ++d) flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
+      return flat;
+    };
     const Expr round = rounds > 1 ? l_.index("round", wide(rounds)) : Expr{};
     // `code` of the row that lies at `at` in the scratch, if it does in this round.
     auto in_round = [&](const Held& at, auto&& code) {
@@ -176,6 +186,20 @@ class ReduceLowering {
     });
     body.insert(body.end(), read.begin(), read.end());
     append(round ? Body{loop(l_, round, wide(0), wide(rounds), std::move(body), LoopKind::Serial)} : std::move(body));
+  }
+  // Whether rows that a thread holds lie between those of two lanes.
+  bool has_neighbours() const {
+    const auto apart = [&](const Digit& d) {
+      int64_t out = d.weight;
+      for (int k = d.dim + 1; k < whole_.rank(); ++k) out *= whole_.shape()[static_cast<size_t>(k)];
+      return out;
+    };
+    const auto& digits = whole_.digits();
+    return std::ranges::any_of(digits, [&](const Digit& r) {
+      return r.dim >= 0 && r.home == Home::Register && r.extent > 1 && std::ranges::any_of(digits, [&](const Digit& l) {
+               return l.dim >= 0 && l.home == Home::Lane && l.extent > 1 && apart(r) < apart(l);
+             });
+    });
   }
   void inside(const Digit& d, Expr& condition) {
     const Expr c = binary(BinaryOp::Lt, digit_value(from_, d, team_), constant(d.extent));
