@@ -180,21 +180,7 @@ Program example() {
 // --- cp_async_wait = async_copy
 // --- ptx_wait_group = async_copy
 
-// --- copy_cluster
-Program example() {
-  Tensor X("X", {2, 128}, f32), Y("Y", {2, 128}, f32);
-  return prim_func("swapped", {X, Y}, [&] {
-    for (auto bx : Kernel(2, {.threads = 128, .cluster_dims = {2}})) {
-      auto mine = alloc_shared({128}, f32);
-      auto other = alloc_shared({128}, f32);
-      copy(X(bx, 0), mine);
-      copy_cluster(mine, other, 1 - bx);
-      cluster_sync();
-      copy(other, Y(bx, 0));
-    }
-  });
-}
-
+// --- copy_cluster = cluster_arrive: cluster_arrive(); cluster_wait() -> cluster_sync()
 // --- cluster_sync = copy_cluster
 
 // --- cumsum
