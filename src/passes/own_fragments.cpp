@@ -84,11 +84,26 @@ class Uses {
   std::map<BufferId, Use> uses_;
 };
 
+// Whether thread code gives a fragment values that may differ: without, there is nothing to ask.
+bool may_be_apart(const Body& body, const TileProgram& p) {
+  return std::ranges::any_of(body, [&](const Stmt& s) {
+    if (s.as<Map>()) return false;
+    const auto* store = s.as<Store>();
+    const auto* fill = s.as<Fill>();
+    if (store || fill)
+      return p.buffer(store ? store->to.buffer : fill->to.buffer).space == Space::Fragment &&
+             !(store ? store->value : fill->value).as<Const>();
+    bool inside = false;
+    for_each_body(s, [&](const Body& b) { inside = inside || may_be_apart(b, p); });
+    return inside;
+  });
+}
+
 }  // namespace
 
 void give_threads_own_fragments(TileProgram& program, Launch& launch) {
   // What is computed from a thread's own is its own too.
-  for (;;) {
+  while (may_be_apart(launch.body, program)) {
     number_statements(launch);
     const std::vector<BufferId> own = Uses(program, launch).own(launch);
     if (own.empty()) return;

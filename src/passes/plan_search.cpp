@@ -26,9 +26,7 @@ class PlanSearch {
       : first_(limits), begin_(limits), limits_(limits), knows_blocks_(constant_int(blocks_of(launch))) {
     if (!is_of_loader()) without_loader();
   }
-  const plan::Limits& limits() const { return limits_; }
-  bool over() const { return over_; }
-  bool tight() const { return tight_; }
+  PlanAttempt attempt() const { return {limits_, over_, tight_}; }
 
   // The next after one that did not fit. False: there is none.
   bool next(const plan::Plan& plan) {
@@ -149,14 +147,14 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
   ThreadLowering out;
   while (true) {
     static_cast<GpuProgram&>(out) = tiles;
-    for (const PlanSearch& search : searches) out.attempts.push_back({search.limits(), search.over(), search.tight()});
+    for (const PlanSearch& search : searches) out.attempts.push_back(search.attempt());
     run_gpu_passes(out, gpu_plan_passes(), observer);
     if (!out.misfit) break;
     const size_t launch = out.misfit->launch;
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
     PlanSearch& search = searches[launch];
     const auto is_new = [&](const TriedPlan& t) {  // a search that came by here before would for ever
-      return t.launch != launch || t.attempt != PlanAttempt{search.limits(), search.over(), search.tight()};
+      return t.launch != launch || t.attempt != search.attempt();
     };
     if (search.next(out.plans[launch]) && std::ranges::all_of(out.tried, is_new)) continue;
     const Launch& l = program.launches[launch];

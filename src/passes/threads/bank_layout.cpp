@@ -70,10 +70,11 @@ std::optional<MemoryLayout> swizzled_rows(const Buffer& b, const std::vector<int
     return std::nullopt;
   tilewright::Swizzle swizzle = hardware_swizzle(row);
   if (swizzle.bits == 0) swizzle = {3, 4, std::countr_zero(static_cast<uint64_t>(row)) - 4};
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
-  return MemoryLayout(shape, strides, bits, swizzle);
+  return MemoryLayout(shape, MemoryLayout::row_major(shape, bits).dims(), bits, swizzle);
 }
+
+// Whether nobody has said how the buffer lies, and rows of it could lie in several ways.
+bool is_open(const Buffer& b) { return !b.memory && b.strides.empty() && !b.tile && b.type.bits >= 8 && b.rank() >= 2; }
 
 }  // namespace
 
@@ -118,14 +119,12 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   });
   for (BufferId id : other) {
     Buffer& b = p.buffers[id.index];
-    if (whole.contains(id) || b.space != Space::Shared || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 ||
-        b.rank() < 2)
-      continue;
+    if (whole.contains(id) || b.space != Space::Shared || !is_open(b)) continue;
     if (auto asked = swizzled_rows(b, shape_of(b))) b.memory = std::move(asked);
   }
   for (const auto& [id, list] : uses) {
     Buffer& b = p.buffers[id.index];
-    if (other.contains(id) || b.memory || !b.strides.empty() || b.tile || b.type.bits < 8 || b.rank() < 2) continue;
+    if (other.contains(id) || !is_open(b)) continue;
     const std::vector<int64_t> shape = shape_of(b);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
     const MemoryLayout rows = MemoryLayout::row_major(shape, b.type.storage_bits());
