@@ -210,6 +210,19 @@ class Jit:
     def tensor_count(self) -> int:
         return len(self.tensor_names)
 
+    @functools.cached_property
+    def annotation_names(self) -> set[str]:
+        """What annotations in the body name: no code of the function does."""
+        found = set()
+        for statement in source_tree(self.func).body:
+            if isinstance(statement, ast.AnnAssign):
+                for node in ast.walk(statement.annotation):
+                    found.update(filter(None, [getattr(node, "id", None), getattr(node, "attr", None)]))
+        return found
+
+    def _around(self, arguments):
+        return Surroundings(self.func, arguments, self.annotation_names)
+
     # ---- lazy
 
     def _traced(self, make):
@@ -229,7 +242,7 @@ class Jit:
     def _lazy(self, args, kwargs, call=None):
         bound = bind(self.signature, self.func.__name__, args, kwargs)
         bound.apply_defaults()
-        around = Surroundings(self.func, dict(bound.arguments))
+        around = self._around(dict(bound.arguments))
         key = around.arguments, around.key
         kernel = self.kernels.get(key) if around.exact else None
         if kernel is None:
@@ -245,7 +258,7 @@ class Jit:
 
     def _kept(self, key, around, program, made_by):
         """The kernel of a program that was traced just now; that of an equal program, where there is one."""
-        text = None if isinstance(program, Specialized) else (program.program.text, tuple(program.outputs))
+        text = None if isinstance(program, Specialized) else (program.program.text, tuple(program.outputs), around.where)
         kernel = self.of_texts.get(text)
         if kernel is None or text is None:
             kernel = self.of_texts[text] = self._compiled(program)
@@ -381,7 +394,7 @@ class Jit:
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs)
         tensors, fixed, consts = self._split(args, kwargs, True)
-        return self._eager(tensors, fixed, consts, Surroundings(self.func, fixed))
+        return self._eager(tensors, fixed, consts, self._around(fixed))
 
     def takes(self, given: dict[str, Any]) -> dict[str, Any]:
         """Which of these values by name compile() takes: of parameters, and of names that T.const makes."""
@@ -425,7 +438,7 @@ class Jit:
         if self._is_lazy(args, kwargs):
             return self._lazy(args, kwargs, key)
         tensors, fixed, consts = self._split(args, kwargs, False)
-        around = Surroundings(self.func, fixed)
+        around = self._around(fixed)
         kernel = self._eager(tensors, fixed, consts, around)
         result = kernel(*(tensors[n] for n in self.tensor_names))
         places = {**{n: i for i, n in enumerate(self.order[: len(args)])}, **{n: n for n in kwargs}}

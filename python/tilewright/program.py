@@ -340,6 +340,11 @@ def prim_func(func=None, private=False, check_well_formed=True, *, eager_jit=Fal
 class Macro:
     """A function that is recorded wherever it is called, with names of its own."""
 
+    function: types.FunctionType
+    signature: inspect.Signature
+    body: types.FunctionType
+    by_reference: set[str]
+
     def __init__(self, function):
         self.function = function
         functools.update_wrapper(self, function)

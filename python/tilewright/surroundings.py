@@ -1,15 +1,20 @@
 """What a traced function reads from around it: constants, objects, and functions that it calls. Their values choose its
 kernel. What has no value that can be told from another, as a generator of random numbers, chooses none: then the
 function is traced at every call."""
+import __future__
 import builtins
 import collections
 import enum
 import functools
 import hashlib
 import inspect
+import os
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
+
+from . import targets
 
 # What a trace may turn into a constant, and the same object is the same value for good.
 SIMPLE = (int, float, complex, bool, str, bytes, type(None), type(...))
@@ -62,11 +67,15 @@ def _library(value):
 def _names_of(code):
     """What a function may name: globals, attributes, and texts that getattr could be given."""
     found = set(code.co_names)
+    as_texts = code.co_flags & __future__.annotations.compiler_flag  # annotations of functions in it
     for constant in code.co_consts:
         if inspect.iscode(constant):
             found |= set(_names_of(constant))
-        elif isinstance(constant, str) and constant.isidentifier():
-            found.add(constant)
+        for text in constant if isinstance(constant, tuple) else (constant,):
+            if isinstance(text, str) and text.isidentifier():
+                found.add(text)
+            elif isinstance(text, str) and as_texts:
+                found.update(re.findall(r"\b[^\W\d]\w*", text))
     # What pytest puts into assertions, under names that nobody can write, explains those that fail.
     return tuple(sorted(name for name in found if not name.startswith("@")))
 
@@ -79,6 +88,7 @@ class _Reader:
         self.settled = True  # unless one of them may change and stay the same object
         self.exact = True  # unless a value cannot be told from another
         self.seen, self.kept, self.left, self.deeper = {}, [], _MOST, _DEEPEST
+        self.names = set()  # that the functions so far may name
 
     def key(self, value):
         kind = type(value)
@@ -219,9 +229,23 @@ class _Reader:
 
     def _called(self, value, called):
         bound = (self.key(value.args), self.key(value.keywords)) if isinstance(value, functools.partial) else None
-        return bound, self.function(called)
+        return bound, self.function(called), () if bound else self._own_attributes(value)
 
-    def function(self, function):
+    def _own_attributes(self, value):
+        """Of the attributes that the user gave a function, or what a decorator of ours made of it, those that may be named."""
+        space, found = vars(value), []
+        classes = [c for c in type(value).__mro__ if _library(c) == "tilewright"]
+        if _library(inner_function(value).__globals__) in _SETTLED:
+            return ()
+        self.places.append((len, space, len(space)))
+        for name in sorted(self.names & space.keys()):
+            ours = name.startswith("__") or any(name in vars(c) or name in getattr(c, "__annotations__", ()) for c in classes)
+            if not ours and (id(value), name) not in self.seen:
+                self.seen[id(value), name] = len(self.seen)
+                found.append((name, self._read(tuple(sorted(self.names)), space.get, name, space[name])))
+        return tuple(found)
+
+    def function(self, function, more_names=()):
         if _library(function.__globals__) in _SETTLED:
             return _Same(function)
         number = self.seen.setdefault((id(function), "function"), len(self.seen))
@@ -237,11 +261,14 @@ class _Reader:
             self.places.append((function.__getattribute__, "__kwdefaults__", by_name))
             self.places += [(by_name.get, name, value) for name, value in by_name.items()]
         named = tuple((name, self.key(value)) for name, value in by_name.items())
-        return code, code.co_filename, self.key(function.__defaults__), named, self.around(function)
+        return code, code.co_filename, self.key(function.__defaults__), named, self.around(function, more_names)
 
-    def around(self, function):
+    def around(self, function, more_names):
         """What a function reads."""
         names, space, found = _names_of(function.__code__), function.__globals__, []
+        if more_names:
+            names = tuple(sorted({*names, *more_names}))
+        self.names.update(names)
         for name in names:
             if name in space:
                 found.append((name, self._read(names, space.get, name, space[name])))
@@ -258,8 +285,10 @@ class _Reader:
         self.places.append((get, argument, value))
         if isinstance(value, types.ModuleType):
             return self._module(names, value)
-        if type(value) in SIMPLE or is_dtype(value) or inner_function(value) is not None:
+        if type(value) in SIMPLE or is_dtype(value):
             return self.key(value)
+        if inner_function(value) is not None:
+            return self.key(value), self._own_attributes(value)
         if isinstance(value, type) and _is_fixed(value):
             return _Same(value)
         self.settled = False
@@ -316,13 +345,26 @@ def hashable(value):
     return key_of(value)[0]
 
 
-class Surroundings:
-    """The values around a function, now, and those of its arguments."""
+_ENVIRONMENT = getattr(os.environ, "_data", os.environ)  # what it keeps, in the system's words: asked for at every call
+_WHERE = ("TILEWRIGHT_ENGINE", "TILELANG_DEFAULT_TARGET")
+_WHERE_KEYS = _WHERE if _ENVIRONMENT is os.environ else tuple(map(os.environ.encodekey, _WHERE))
 
-    def __init__(self, function, arguments=None):
+
+def _where_kernels_run():
+    """What says so beside the options of a function."""
+    return str(targets.Target.current() or ""), *map(os.environ.get, _WHERE)
+
+
+class Surroundings:
+    """The values around a function, now, and those of its arguments. more_names: what it reads besides what its code names."""
+
+    def __init__(self, function, arguments=None, more_names=()):
         reader = _Reader()
-        self.key = reader.function(function)
+        self.where = _where_kernels_run()
+        self.key = reader.function(function, more_names), self.where
         self.places, self.settled = reader.places, reader.settled
+        self.places.append((targets.chosen, None, targets.chosen()))
+        self.places += [(_ENVIRONMENT.get, name, _ENVIRONMENT.get(name)) for name in _WHERE_KEYS]
         self.arguments = None if arguments is None else reader.key(arguments)
         self.exact = reader.exact
 

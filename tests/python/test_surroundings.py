@@ -22,6 +22,7 @@ import tilewright as tw
 import tilewright.language as T
 from engines import array_for, every_engine
 from tilewright import jitted, surroundings
+from tilewright.targets import Target
 from tilewright.tilelang_parts import Missing
 
 ONES = np.ones(4, "float32")
@@ -289,6 +290,16 @@ def of_list(a=[2.0]):
     return a[0]
 
 
+def of_function(x=2.0):
+    """A function with an attribute."""
+
+    def made(k=1.0):
+        return k
+
+    made.x = x
+    return made
+
+
 def attribute_is_set(name, value):
     return lambda s: setattr(s, name, value)
 
@@ -336,6 +347,10 @@ VALUES = {
     "set": ("max(S)", {1.0, 2.0}, lambda s: s.add(3.0)),
     "range": ("S[-1]", range(3), range(4)),
     "class": ("S.x", type("K", (), {"x": 2.0}), attribute_is_set("x", 3.0)),
+    "function's attribute": ("S.x", of_function(), attribute_is_set("x", 3.0)),
+    "function's attribute in a list": ("S[0].x", [of_function()], lambda s: setattr(s[0], "x", 3.0)),
+    "function's attribute that comes later": ("getattr(S, 'y', 2.0)", of_function(), attribute_is_set("y", 3.0)),
+    "macro's attribute": ("S.x", T.macro(of_function()), attribute_is_set("x", 3.0)),
 }
 TEXT = """
 @tw.jit(engine="interpreter")
@@ -365,6 +380,76 @@ def test_a_change_of_a_value_is_seen(name, monkeypatch):
     else:
         space["S"] = after
     assert (space["scaled"](ONES) == 3).all() and len(traces) == 2
+
+
+def test_what_annotations_name_is_read_anew():
+    """No code of the function names it: Python evaluates annotations of locals never, and those that are texts elsewhere."""
+    body = '''
+@tw.jit(engine="interpreter")
+def scaled(A, B):
+    A: T.Tensor((N,), "float32")
+    B: T.Tensor((N,), "float32")
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(2):
+            B[i] = A[i] * 2
+'''
+    lazy = '''
+@tw.jit(engine="interpreter")
+def made():
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(2):
+                B[i] = A[i] * 2
+    return main
+def scaled(A, B):
+    made()(A, B)
+'''
+    for number, text in enumerate((HEAD + body, "from __future__ import annotations" + HEAD + lazy)):
+        space = {}
+        cell(203 + number, text, space)
+        for n in (4, 3, 4):
+            space["N"], b = n, np.zeros(n, "float32")
+            space["scaled"](ONES[:n], b)
+            assert b[:2].tolist() == [2, 2]
+
+
+def test_a_function_has_kernels_of_each_target(monkeypatch):
+    @tw.jit
+    def factory():
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(4):
+                    A[i] = A[i] * 2
+
+        return main
+
+    made = []
+    for arch in ("sm_80", "sm_90a", "sm_80"):
+        with Target(f"cuda -arch={arch}"):
+            made.append(factory())
+            assert made[-1].arch == arch and factory() is made[-1]
+    assert made[0] is made[2]
+    for engine in ("interpreter", "cpu", "interpreter"):
+        monkeypatch.setenv("TILEWRIGHT_ENGINE", engine)
+        assert factory().engine == engine
+
+
+def test_strides_of_numpy_are_counted_in_elements():
+    @tw.jit(engine="interpreter")
+    def scaled(A):
+        N, S = T.const("N, S")
+        A: T.StridedTensor((N,), (S,), "float32")
+        B = T.empty((N,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(N):
+                B[i] = A[i] * S
+        return B
+
+    numbers = np.arange(16, dtype="float32")
+    for part, step in ((numbers[::2], 2), (numbers[::4], 4), (numbers[8:0:-1], -1)):
+        assert (scaled(part) == part * step).all()
 
 
 def test_what_has_no_value_is_traced_at_every_call():
