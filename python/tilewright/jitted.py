@@ -560,7 +560,9 @@ def _extents(tensor, kind):
         return getattr(tensor, kind) or ()
     if kind == "shape":
         return tuple(tensor.shape)
-    stride = tensor.stride
-    return tuple(stride()) if callable(stride) else tuple(tensor.strides)
+    stride = getattr(tensor, "stride", None)
+    if callable(stride):
+        return tuple(stride())
+    return tuple(step // tensor.itemsize for step in tensor.strides)  # NumPy counts bytes
 
 
