@@ -36,6 +36,11 @@ bool may_run_anywhere(const Expr& e, function_ref<bool(const Load&)> may_load) {
   return may;
 }
 
+bool may_look_anywhere(const std::vector<Expr>& indices) {
+  return std::ranges::all_of(indices,
+                             [](const Expr& e) { return may_run_anywhere(e, [](const Load&) { return true; }); });
+}
+
 int64_t work_of(const Expr& e) {
   int64_t nodes = 0;
   walk(e, [&](const Expr& x) { nodes += !x.as<Const>() && !x.as<Var>() && !x.as<Load>(); });

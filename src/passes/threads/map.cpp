@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "analysis/accessed.h"
+#include "analysis/anywhere.h"
 #include "analysis/body_order.h"
 #include "analysis/divisibility.h"
 #include "analysis/panels.h"
@@ -257,7 +258,7 @@ class MapLowering {
       }
       const Body& inner = under_conditions(element.body, at);
       for (Wide& w : accesses_of(inner, at).loads) {
-        if (!may_come_ahead(w.first.buffer, &inner != &element.body)) continue;
+        if (!may_come_ahead(w.first, &inner != &element.body)) continue;
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_);
         w.slot = round_of(at, at.vector);
         append(loads, wide_load(w, by_one_copy_ ? at : held));
@@ -534,8 +535,9 @@ class MapLowering {
     return BodyOrder(body, l_.program, BodyOrder::Turns{id_of(at.lane), at.vector});
   }
   // Whether the element is there for all lanes even where the program does not come to read it. Of global memory the
-  // load asks by itself; an address may lead nowhere.
+  // load asks by itself; an address may lead nowhere, and where a divisor is 0 there is no index.
   bool surely_there(const Load& n, const Held& at) const {
+    if (!analysis::may_look_anywhere(n.indices)) return false;
     if (l_.is_global(n.buffer)) return !l_.buffer(l_.program.root(n.buffer)).address;
     const Buffer& b = l_.buffer(n.buffer);
     for (size_t d = 0; d < n.indices.size(); ++d)
@@ -560,9 +562,10 @@ class MapLowering {
     const If* n = condition_of_all(body, at);
     return n ? under_conditions(n->then_body, at) : body;
   }
-  // Under a condition an address may lead nowhere.
-  bool may_come_ahead(BufferId id, bool is_conditional) const {
-    return l_.is_global(id) && !(is_conditional && l_.buffer(l_.program.root(id)).address);
+  // Under a condition an address may lead nowhere, and a divisor be 0.
+  bool may_come_ahead(const Element& e, bool is_conditional) const {
+    if (!l_.is_global(e.buffer)) return false;
+    return !is_conditional || (!l_.buffer(l_.program.root(e.buffer)).address && analysis::may_look_anywhere(e.indices));
   }
 
   Body vector(const Body& body, const Held& at, bool is_conditional = false) {
@@ -582,7 +585,7 @@ class MapLowering {
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
-      is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first.buffer, is_conditional));
+      is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first, is_conditional));
       if (is_ahead.back()) {
         check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
         w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector);

@@ -1,5 +1,6 @@
 #include "passes/threads/shared_loads.h"
 
+#include "analysis/anywhere.h"
 #include "analysis/divisibility.h"
 #include "ir/buffer_vars.h"
 
@@ -77,7 +78,9 @@ class Naming {
     Expr found;
     walk(index, [&](const Expr& e) {
       const auto* n = found ? nullptr : e.as<Load>();
-      if (n && !is_memory_(n->buffer) && is_shared(e, bound) && order.reads_what_was(top, e)) found = e;
+      if (n && !is_memory_(n->buffer) && is_shared(e, bound) && order.reads_what_was(top, e) &&
+          (order.surely_reads(top, e) || analysis::may_look_anywhere(n->indices)))
+        found = e;
     });
     return found;
   }

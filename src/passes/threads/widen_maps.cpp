@@ -55,6 +55,7 @@ std::optional<Body> widened(TileProgram& p, const Stmt& s) {
     if (!points || side.first < 0 || side.first + *points > side.extent) return std::nullopt;
     if (*points == side.extent) continue;
     const DType type = map.extents[d]->type;
+    if (side.extent > constant_int(max_value(type)).value_or(INT64_MAX)) return std::nullopt;
     out.vars[d] = p.new_var(p.var(map.vars[d]).name, type);
     out.extents[d] = constant(type, side.extent);
     const Expr at = var(out.vars[d], type);

@@ -88,6 +88,7 @@ std::optional<Body> unshifted(TileProgram& p, const Stmt& s) {
     if (!shift || !only_stores_of(map->body, shift->fragment)) continue;
     Map out = *map;
     const DType type = map->extents[d]->type;
+    if (shift->extent > constant_int(max_value(type)).value_or(INT64_MAX)) continue;
     out.vars[d] = p.new_var(p.var(map->vars[d]).name, type);
     const Expr place = sub(var(out.vars[d], type), cast(shift->distance, type));
     const Expr inside = logical_and(binary(BinaryOp::Le, constant(type, int64_t{0}), place),
