@@ -35,7 +35,7 @@ std::set<VarId> uniform_vars(const Map& map, const Lowering& l) {
 
 MapSums::MapSums(const Map& map, const Team& team, Lowering& l) : team_(team), l_(l) {
   if (std::all_of(map.extents.begin(), map.extents.end(), [](const Expr& e) { return constant_int(e) == 1; })) return;
-  std::set<BufferId> touched;  // by anything but such atomics
+  std::set<BufferId> touched;  // by anything but atomics that add to it and ask for nothing
   walk_exprs(map.body, [&](const Expr& e) {
     if (const auto* n = e.as<Load>()) touched.insert(l.program.root(n->buffer));
     if (const auto* n = e.as<Address>()) touched.insert(l.program.root(n->buffer));
@@ -45,6 +45,9 @@ MapSums::MapSums(const Map& map, const Team& team, Lowering& l) : team_(team), l
       for (const auto* list : {&s.as<Call>()->reads, &s.as<Call>()->writes})
         for (const Region& r : *list) touched.insert(l.program.root(r.buffer));
     if (const auto* n = s.as<Store>()) touched.insert(l.program.root(n->to.buffer));
+    // What a point asks for, or does in an order, has to be there.
+    if (const auto* n = s.as<Atomic>(); n && (n->result.valid() || n->order != MemoryOrder::Relaxed))
+      touched.insert(l.program.root(n->to.buffer));
   });
   const std::set<VarId> uniform = uniform_vars(map, l);
   walk(map.body, [&](const Stmt& s) {
@@ -76,8 +79,7 @@ bool MapSums::is_there(const Element& e) const {
 bool MapSums::may_meet(const Atomic& n, const std::set<VarId>& uniform, const std::set<BufferId>& touched) const {
   const Buffer& b = l_.buffer(n.to.buffer);
   if (b.space != Space::Shared && b.space != Space::Fragment) return false;
-  if (b.is_view() || touched.contains(n.to.buffer) || n.result.valid() || !reduction(n.op, b.type)) return false;
-  if (n.order != MemoryOrder::Relaxed) return false;
+  if (b.is_view() || touched.contains(n.to.buffer) || !reduction(n.op, b.type)) return false;
   if (b.type.bits < 32) return false;  // every addition to these is rounded: the parts would be other numbers
   for (const Expr& e : n.to.indices) {
     for (VarId v : used_vars(e))
