@@ -2,6 +2,7 @@
 variable: a trace that finds such a name tells the next one, which makes it a variable before the if or the loop."""
 import sys
 
+from .python_state import PythonState
 from .syntax import HOOKS
 from .trace import OPERATIONS, apply, fail, place, state
 from .values import Buffer, Expr, Place, Tile, Var, rename
@@ -292,31 +293,16 @@ class Rebound:
 _KEPT = (list, dict, set, bytearray)
 
 
-def _contents(value):
-    """What a mutable object of Python holds now; None where it is not one."""
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, (list, set)):
-        return list(value)
-    if isinstance(value, bytearray):
-        return bytes(value)
-    return None
-
-
-def _is_changed(before, now):
-    if isinstance(before, dict):
-        return len(before) != len(now) or any(k not in now or not is_same(v, now[k]) for k, v in before.items())
-    return before != now if isinstance(before, bytes) else len(before) != len(now) or not all(map(is_same, before, now))
-
-
 class Region:
     """An if, a loop or a role while it is traced, and the names that it binds: what they held before, what they hold at
     its ends, and what they hold from then on. `changes` says that the names take `values`."""
 
-    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip", "since", "is_open", "bound_by_test")
+    __slots__ = ("place", "names", "key", "changes", "values", "before", "ends", "what", "variables", "kept", "may_skip", "since", "is_open", "bound_by_test", "watched")
 
-    def __init__(self, place, *names):
+    def __init__(self, place, *names, watched=()):
+        """watched: names from around the function whose values it may change, and reads."""
         self.place, self.names, self.changes, self.what, self.is_open = place, names, False, None, False
+        self.watched = watched
         self.bound_by_test = frozenset()
 
     def begin(self, what, frame, holds=False):
@@ -326,7 +312,9 @@ class Region:
         self.is_open = True
         space, around = frame.f_locals, frame.f_code.co_freevars
         held = sorted(space.items(), key=lambda item: item[0].startswith(HOOKS))  # what the user named first
-        self.kept = [(n, v, _contents(v)) for n, v in held if isinstance(v, _KEPT) and n not in around]
+        watched = self.watched if what != "a role" else ()  # whose code is Python's own: it runs once
+        held = [(n, v) for n, v in held if n in watched or (n not in around and (what != "a role" or isinstance(v, _KEPT)))]
+        self.kept = PythonState(held + [(n, frame.f_globals[n]) for n in watched if n not in space and n in frame.f_globals])
         self.before = {n: space.get(n) if n in space else Unbound(n) for n in self.names}
         self.variables, known = {}, tracer.decisions.variables
         for name, value in self.before.items():
@@ -383,11 +371,13 @@ class Region:
 
     def close(self):
         self.is_open = False
-        for name, value, before in self.kept:
-            if _is_changed(before, _contents(value)):
-                named = f"the {type(value).__name__} '{name}'" if not name.startswith(HOOKS) else f"a {type(value).__name__}"
-                fail("UnsupportedSyntax", f"{named} of Python is changed in {self.what} of the program",
-                     "only run time knows whether and how often: keep the values in T.alloc_local((n,), dtype) or T.alloc_var")  # fmt: skip
+        changed = self.kept.changed(is_same)
+        if changed is not None:
+            name, itself, value = changed
+            kind = type(value).__name__
+            named = f"a {kind}" if name.startswith(HOOKS) else f"the {kind} '{name}'" if itself else f"a {kind} in '{name}'"
+            fail("UnsupportedSyntax", f"{named} of Python is changed in {self.what} of the program",
+                 "only run time knows whether and how often: keep the values in T.alloc_local((n,), dtype) or T.alloc_var")  # fmt: skip
         self.values = tuple(self._merged(n) for n in self.names)
         self.changes = bool(self.names)
 

@@ -219,7 +219,7 @@ class Branch:
 
     __slots__ = ("known", "open", "region", "changes", "values")
 
-    def __init__(self, condition, place=None, *names):
+    def __init__(self, condition, place=None, *names, watched=()):
         truth = _truth(condition)
         self.open = self.changes = False
         self.known = truth if isinstance(truth, builtins.bool) else None
@@ -227,7 +227,7 @@ class Branch:
             tracer = recording("if")
             if tracer.discover:
                 raise StopTrace
-            self.region = Region(place, *names)
+            self.region = Region(place, *names, watched=watched)
             self.region.begin("an if", sys._getframe(1))
             self._take()
             _open_if(truth)

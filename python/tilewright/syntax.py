@@ -71,6 +71,29 @@ def _assigned_names(target):
     return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
+def _watched_names(definition, own):
+    """Names from around a function whose values it may change, and reads: one that it calls a method of, or stores an element
+    of, in a statement of its own is read elsewhere."""
+    changed, read, alone = set(), set(), set()
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            alone.add(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            holder = node.func.value
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            holder = node.value
+        else:
+            continue
+        if isinstance(holder, ast.Name):
+            changed.add(holder.id)
+            (alone if node in alone or isinstance(node, ast.Subscript) else read).add(holder)
+    read = {holder.id for holder in read}
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in alone:
+            read.add(node.id)
+    return sorted((changed & read) - own)
+
+
 class _InnerReads(ast.NodeTransformer):
     """In a function of Python inside of a traced one: names of that one that regions bind are asked for their values."""
 
@@ -94,6 +117,7 @@ class Rewriter(ast.NodeTransformer):
         self.region_names = _region_names(definition)
         self.bound = self.parameters | self.region_names  # names that may hold a value when they are assigned to
         self.own = self.parameters | _names_in(definition.body)
+        self.watched = _watched_names(definition, self.own)
         self.next, self.text_is_kept = 0, False
 
     # ---- pieces
@@ -157,8 +181,14 @@ class Rewriter(ast.NodeTransformer):
     # ---- names that regions bind
 
     def region(self, at, holder, names):
-        made = self.call(at, "Region", self.place(at), *map(ast.Constant, names))
+        made = self.of_region(at, "Region", self.place(at), *map(ast.Constant, names))
         return self.at(at, ast.Assign([ast.Name(holder, ast.Store())], made))
+
+    def of_region(self, at, hook, *arguments):
+        made = self.call(at, hook, *arguments)
+        if self.watched:
+            made.keywords.append(ast.keyword("watched", ast.Constant(tuple(self.watched))))
+        return self.at(at, made)
 
     def taken(self, at, holder, names, targets=()):
         """The names hold what the region says, where only run time decides; but not the targets, which the loop has given."""
@@ -258,7 +288,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node):
         branch, names = self.fresh(), sorted(_names_in([*node.body, *node.orelse]))
-        test = self.call(node.test, "Branch", self.truth(node.test), self.place(node), *map(ast.Constant, names))
+        test = self.of_region(node.test, "Branch", self.truth(node.test), self.place(node), *map(ast.Constant, names))
         out = [self.at(node, ast.Assign([ast.Name(branch, ast.Store())], test)), *self.taken(node, branch, names)]
         out.append(self.at(node, ast.If(self.method(node, branch, "then"), self.block(node.body), [])))
         if node.orelse:

@@ -1,5 +1,6 @@
 """Ordinary Python in traced functions that is refused: the code, the text, and the line that ends in '# here'."""
 import contextlib
+import functools
 import inspect
 
 import numpy as np
@@ -155,6 +156,69 @@ def list_changed_in_a_loop(A, B):
     B[0] = acc[0]
 
 
+@refused("TW1105", "a list in 'd' of Python is changed in an if of the program")
+def list_in_a_dict_changed(A, B):
+    d = {"a": [1]}
+    if A[0] > 5:  # here
+        d["a"].append(2)
+    B[0] = len(d["a"])
+
+
+@refused("TW1105", "the ndarray 'table' of Python is changed in an if of the program")
+def array_changed(A, B):
+    table = np.zeros(2, "int32")
+    if A[0] > 5:  # here
+        table[0] = 7
+    B[0] = int(table[0])
+
+
+@refused("TW1105", "the list_iterator 'rest' of Python is changed in an if of the program")
+def iterator_that_goes_on(A, B):
+    rest = iter([1, 2, 3])
+    if A[0] > 5:  # here
+        B[1] = next(rest)
+    B[0] = next(rest)
+
+
+@refused("TW1105", "the generator 'rest' of Python is changed in a loop of the program")
+def generator_that_goes_on(A, B):
+    rest = (k + 1 for k in range(3))
+    for i in T.serial(2):  # here
+        B[i] = next(rest)
+    B[2] = next(rest)
+
+
+class Turns:
+    def __init__(self):
+        self.count = 0
+
+    def more(self):
+        self.count += 1
+
+    @functools.cached_property
+    def first(self):
+        return 1
+
+
+@refused("TW1105", "the Turns 'turns' of Python is changed in a loop of the program")
+def object_changed(A, B):
+    turns = Turns()
+    for i in T.serial(4):  # here
+        B[i] = turns.first
+        turns.more()
+    B[0] = turns.count
+
+
+NOTES = []
+
+
+@refused("TW1105", "the list 'NOTES' of Python is changed in a loop of the program")
+def list_around_the_function_changed(A, B):
+    for i in T.serial(4):  # here
+        NOTES.append(i)
+    B[0] = len(NOTES)
+
+
 @refused("TW1105", "a side of a conditional expression stores")
 def stores_on_one_side(A, B):
     B[0] = stores_first(A, 0, 1) if A[1] > 1 else 0  # here
@@ -192,6 +256,38 @@ def test_it_is_refused(function, code, text):
     lines, first = inspect.getsourcelines(zero_is_hundred if function is equality_in_a_helper else function)
     here = next(k for k, line in enumerate(lines) if line.rstrip().endswith("# here"))
     assert caught.value.line == first + here
+
+
+def test_what_python_may_note_in_a_loop():
+    """A list that nothing reads, what an object keeps of what it has found; and all of it outside of loops."""
+
+    class Pool:
+        def __init__(self):
+            self.tiles, self.turns = {}, 0
+
+        def tile(self, name):
+            if name not in self.tiles:
+                self.tiles[name] = T.alloc_shared((4,), "int32")
+            return self.tiles[name]
+
+        def turn(self):
+            self.turns += 1
+            return self.turns
+
+    def body(A, B):
+        pool, rest = Pool(), iter([1, 2])
+        pool.tile("a")
+        B[3] = next(rest) + pool.turn()
+        for i in T.serial(2):
+            pool.tile("a")[0] = i
+            B[i] = pool.tile("a")[0] + turns.first
+            NOTES.append(i)
+        B[2] = next(rest)
+
+    turns, b = Turns(), np.zeros(N, "int32")
+    NOTES.clear()
+    tw.compile(program_of(body), engine="interpreter")(np.zeros(N, "int32"), b)
+    assert b[:2].tolist() == [1, 2] and b[3] == 2 and len(NOTES) == 1
 
 
 # Where the text of a function is enough to see it.
