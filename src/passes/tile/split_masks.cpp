@@ -4,6 +4,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
 
@@ -14,7 +15,7 @@ namespace {
 
 class Masks {
  public:
-  explicit Masks(TileProgram& p) : p_(p) {}
+  Masks(TileProgram& p, const Launch& launch) : p_(p), ranges_(ranges_in(launch, ranges_of_symbols(p))) {}
 
   Body body(const Body& in) {
     Body out;
@@ -100,26 +101,54 @@ class Masks {
       return x && y ? logical_and(x, y) : Expr{};
     }
     Substitution hardest;
+    Ends left_ends, right_ends;
     for (size_t d = 0; d < map.vars.size(); ++d) {
       const auto left = slope(b->a, map.vars[d]), right = slope(b->b, map.vars[d]);
       const auto extent = constant_int(map.extents[d]);
       if (!left || !right || !extent) return {};
       const DType type = p_.var(map.vars[d]).type;
-      hardest[map.vars[d]] = constant(type, *left > *right ? *extent - 1 : int64_t{0});
+      const Expr first = constant(type, int64_t{0}), last = constant(type, *extent - 1);
+      hardest[map.vars[d]] = *left > *right ? last : first;
+      left_ends.add(map.vars[d], *left, first, last), right_ends.add(map.vars[d], *right, first, last);
     }
-    const Expr out = substitute(condition, hardest);
+    Expr out = substitute(condition, hardest);
+    for (const Expr& more : {stays_in_type(b->a, left_ends), stays_in_type(b->b, right_ends)}) {
+      if (!more) return {};
+      if (constant_int(more) != 1) out = logical_and(out, more);
+    }
     bool loads = false;
     walk(out, [&](const Expr& e) { loads = loads || e.as<Load>(); });
     return loads ? Expr{} : out;
   }
+  // The points at which an expression is least and most.
+  struct Ends {
+    Substitution least, most;
+    void add(VarId v, int64_t slope, const Expr& first, const Expr& last) {
+      least[v] = slope < 0 ? last : first, most[v] = slope < 0 ? first : last;
+    }
+  };
+  // Whether no point of the map wraps around: of one that does, the hardest point tells nothing. None: nobody knows.
+  Expr stays_in_type(const Expr& e, const Ends& ends) const {
+    const Expr yes = constant(boolean, int64_t{1});
+    if (!e->type.is_int()) return {};
+    if (!e.as<ir::Sum>()) return yes;
+    const Interval type = e->type == i32 ? range_of_type(i32) : Interval{-kUnbounded + 1, kUnbounded - 1};
+    const Interval all = ranges_.of(widen(e));
+    if (e->type.is_signed() && type.low <= all.low && all.high <= type.high) return yes;
+    if (e->type != i32) return {};
+    const Expr least = widen(substitute(e, ends.least)), most = widen(substitute(e, ends.most));
+    return logical_and(binary(BinaryOp::Le, constant(i64, type.low), least),
+                       binary(BinaryOp::Le, most, constant(i64, type.high)));
+  }
 
   TileProgram& p_;
+  const Intervals ranges_;
 };
 
 }  // namespace
 
 TileProgram split_masks(TileProgram program) {
-  for (Launch& launch : program.launches) launch.body = Masks(program).body(launch.body);
+  for (Launch& launch : program.launches) launch.body = Masks(program, launch).body(launch.body);
   return program;
 }
 
