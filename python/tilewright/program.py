@@ -342,14 +342,13 @@ class Macro:
 
     function: types.FunctionType
     signature: inspect.Signature
-    body: types.FunctionType
     by_reference: set[str]
 
     def __init__(self, function):
         self.function = function
         functools.update_wrapper(self, function)
         self.signature = inspect.signature(function)
-        self.body = rewritten(function)
+        rewritten(function)  # what it cannot contain is told of here; its closure may change before it is called
         self.by_reference = {
             n
             for n, a in function.__annotations__.items()
@@ -371,7 +370,7 @@ class Macro:
         tracer.scope("macro")
         outer, tracer.path = tracer.path, tracer.region((place(), self.function.__code__))
         try:
-            result = self.body(*bound.args, **bound.kwargs)
+            result = rewritten(self.function)(*bound.args, **bound.kwargs)
         except RecursionError:
             fail("UnsupportedSyntax", f"macro '{self.function.__name__}' calls itself without end",
                  "a macro is recorded at every call: end by a condition that is known while it is recorded")  # fmt: skip

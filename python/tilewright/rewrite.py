@@ -12,6 +12,7 @@ from .trace import fail
 
 _trees = {}
 _rewritten = {}
+_inside = set()  # codes of functions in functions that are traced
 
 
 def source_tree(function):
@@ -67,7 +68,7 @@ def _definition_in(function, lines):
     for node in known[1]:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         if node.name == function.__name__ and start == first:
-            if _is_same_code(function, known[2]) or _is_same_code(function, _codes_of_statement(known[3], first, file)):
+            if code in _inside or _is_same_code(function, known[2]) or _is_same_code(function, _codes_of_statement(known[3], first, file)):
                 return node
     return None
 
@@ -112,6 +113,7 @@ def _rewrite(function):
         rewriter.visit(node)
     node.body = rewriter.block(node.body)
     inner = _compiled(function, node)
+    _inside.update(_codes(inner))
     return inner, inner.co_freevars
 
 
@@ -143,7 +145,7 @@ def _without_annotations(node):
 def _compiled(function, node):
     """The code of a definition. A function around it whose parameters are its free variables makes them free there."""
     file, node = function.__code__.co_filename, _without_annotations(node)
-    names = [*function.__code__.co_freevars, HOOKS]
+    names = [*(n for n in function.__code__.co_freevars if n != HOOKS), HOOKS]
     name, node.name = node.name, "__tw_traced"  # its own name means what it means outside: a global, or a free variable
     outer = ast.FunctionDef(
         name="__tw_outer",

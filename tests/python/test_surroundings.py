@@ -436,6 +436,38 @@ def test_a_function_has_kernels_of_each_target(monkeypatch):
         assert factory().engine == engine
 
 
+def test_macros_read_what_is_around_them_when_they_are_called():
+    """Their own function's names, and those of the traced function that they are written in."""
+    factor = 2
+
+    @T.macro
+    def scaled(A, B, i):
+        B[i] = A[i] * factor
+
+    @tw.jit(engine="interpreter")
+    def traced(A: T.Tensor((4,), "float32")):
+        B = T.empty((4,), "float32")
+        with T.Kernel(1, threads=1):
+            scaled(A, B, 0)
+            more = A[1] + 3
+
+            @T.macro
+            def added(i):
+                B[i] = A[i] + more
+
+            added(1)
+            more = 5
+            added(2)
+            for k in T.serial(2):
+                more = more + k
+            added(3)
+        return B
+
+    assert traced(ONES).tolist() == [2, 5, 6, 7]
+    factor = 3
+    assert traced(ONES).tolist() == [3, 5, 6, 7]
+
+
 def test_strides_of_numpy_are_counted_in_elements():
     @tw.jit(engine="interpreter")
     def scaled(A):
