@@ -72,26 +72,16 @@ def _assigned_names(target):
 
 
 def _watched_names(definition, own):
-    """Names from around a function whose values it may change, and reads: one that it calls a method of, or stores an element
-    of, in a statement of its own is read elsewhere."""
-    changed, read, alone = set(), set(), set()
+    """Names from around a function that it reads: all but those of which it calls a method, or stores an element, in statements
+    that are nothing else, as where it notes something."""
+    noted = set()
     for node in ast.walk(definition):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            alone.add(node.value)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            holder = node.func.value
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            noted.add(node.value.func.value)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            holder = node.value
-        else:
-            continue
-        if isinstance(holder, ast.Name):
-            changed.add(holder.id)
-            (alone if node in alone or isinstance(node, ast.Subscript) else read).add(holder)
-    read = {holder.id for holder in read}
-    for node in ast.walk(definition):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in alone:
-            read.add(node.id)
-    return sorted((changed & read) - own)
+            noted.add(node.value)
+    names = (n for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in noted)
+    return sorted({n.id for n in names} - own)
 
 
 class _InnerReads(ast.NodeTransformer):

@@ -219,6 +219,17 @@ def list_around_the_function_changed(A, B):
     B[0] = len(NOTES)
 
 
+def note(i):
+    NOTES.append(i)
+
+
+@refused("TW1105", "the list 'NOTES' of Python is changed in a loop of the program")
+def list_that_a_helper_changes(A, B):
+    for i in T.serial(4):  # here
+        note(i)
+    B[0] = len(NOTES)
+
+
 @refused("TW1105", "a side of a conditional expression stores")
 def stores_on_one_side(A, B):
     B[0] = stores_first(A, 0, 1) if A[1] > 1 else 0  # here
