@@ -11,6 +11,10 @@ _MOST = 1000  # values that are looked at around one if or loop
 _MOST_BYTES = 1 << 16  # of an array
 
 
+def _is_iterator(value):
+    return isinstance(value, (*_ITERATORS, types.GeneratorType)) or type(value).__name__ in ("count", "cycle")
+
+
 class _Leaf(dict):
     """By type: whether values of it hold nothing that could change."""
 
@@ -39,7 +43,7 @@ def _contents(value):
         return (value.tobytes(), ()) if small else (None, ())
     if isinstance(value, types.GeneratorType):
         return (value.gi_frame.f_lasti if value.gi_frame is not None else None, value.gi_running), ()
-    if issubclass(kind, _ITERATORS) or kind.__name__ in ("count", "cycle"):
+    if _is_iterator(value):
         return _place_of(value)
     return Attributes(vars(value)), vars(value).values()
 
@@ -63,11 +67,15 @@ class PythonState:
 
     __slots__ = ("kept",)
 
-    def __init__(self, named):
-        """named: pairs of a name and its value; what is named first is told of first."""
+    def __init__(self, named, around):
+        """named: pairs of a name and its value; what is named first is told of first. around: those of names from around the
+        function, whose iterators give out numbers."""
         self.kept, seen = [], set()
         for name, value in named:
             if not _is_leaf[type(value)]:
+                self._keep(name, value, seen)
+        for name, value in around:
+            if not _is_leaf[type(value)] and not _is_iterator(value):
                 self._keep(name, value, seen)
 
     def _keep(self, name, first, seen):

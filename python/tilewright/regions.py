@@ -313,8 +313,9 @@ class Region:
         space, around = frame.f_locals, frame.f_code.co_freevars
         held = sorted(space.items(), key=lambda item: item[0].startswith(HOOKS))  # what the user named first
         watched = self.watched if what != "a role" else ()  # whose code is Python's own: it runs once
-        held = [(n, v) for n, v in held if n in watched or (n not in around and (what != "a role" or isinstance(v, _KEPT)))]
-        self.kept = PythonState(held + [(n, frame.f_globals[n]) for n in watched if n not in space and n in frame.f_globals])
+        own = [(n, v) for n, v in held if n not in around and (what != "a role" or isinstance(v, _KEPT))]
+        outside = [(n, space.get(n, frame.f_globals.get(n))) for n in watched]
+        self.kept = PythonState(own, outside)
         self.before = {n: space.get(n) if n in space else Unbound(n) for n in self.names}
         self.variables, known = {}, tracer.decisions.variables
         for name, value in self.before.items():
