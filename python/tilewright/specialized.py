@@ -3,6 +3,7 @@ import types
 
 from . import kernel, program
 from .program import PrimFunc, annotations_of
+from .surroundings import names_of
 from .trace import Recording, Tracer
 from .types import Declaration, TensorType, declaration_of
 from .values import Expr
@@ -12,7 +13,8 @@ class Specialized(PrimFunc):
     """What T.prim_func gives where a tile has a dynamic extent. Until it is called nothing else is known of it."""
 
     def __init__(self, function, frame, error):
-        self.function, self.error, self.name = function, error, function.__name__
+        self.function, self.around = _as_it_is(function)
+        self.error, self.name = error, function.__name__
         self.annotations = annotations_of(function, frame)
         self.place = (function.__code__.co_filename, function.__code__.co_firstlineno, 1)
         tracer = Tracer(self.name)
@@ -42,11 +44,19 @@ class Specialized(PrimFunc):
         """The program where the symbols have these values."""
         key = tuple(value for _, value in known)
         if key not in self.made:
-            self.made[key] = program.trace_prim_func(_with_values(self.function, self.annotations, known))
+            self.made[key] = program.trace_prim_func(_with_values(self.function, self.around, self.annotations, known))
         return self.made[key]
 
 
-def _with_values(function, annotations, known):
+def _as_it_is(function):
+    """The function, and its globals, with what its names hold now: as in a program that is traced at once."""
+    cells = tuple(_cell(c, lambda value: value) for c in function.__closure__ or ())
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__, made.__module__, made.__qualname__ = function.__kwdefaults__, function.__module__, function.__qualname__
+    return made, {n: function.__globals__[n] for n in names_of(function.__code__) if n in function.__globals__}
+
+
+def _with_values(function, around, annotations, known):
     from . import language
 
     def replaced(value):
@@ -62,8 +72,8 @@ def _with_values(function, annotations, known):
         return value
 
     cells = tuple(_cell(c, replaced) for c in function.__closure__ or ())
-    names = {n: replaced(v) for n, v in function.__globals__.items() if isinstance(v, (Expr, Declaration, tuple, list))}
-    space = {**function.__globals__, **names}
+    space = {**function.__globals__, **around}
+    space.update({n: replaced(v) for n, v in space.items() if isinstance(v, (Expr, Declaration, tuple, list))})
     language._copied(function.__globals__, space)
     made = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
     made.__kwdefaults__ = function.__kwdefaults__

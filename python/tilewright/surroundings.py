@@ -64,13 +64,13 @@ def _library(value):
 
 
 @functools.cache
-def _names_of(code):
+def names_of(code):
     """What a function may name: globals, attributes, and texts that getattr could be given."""
     found = set(code.co_names)
     as_texts = code.co_flags & __future__.annotations.compiler_flag  # annotations of functions in it
     for constant in code.co_consts:
         if inspect.iscode(constant):
-            found |= set(_names_of(constant))
+            found |= set(names_of(constant))
         for text in constant if isinstance(constant, tuple) else (constant,):
             if isinstance(text, str) and text.isidentifier():
                 found.add(text)
@@ -265,7 +265,7 @@ class _Reader:
 
     def around(self, function, more_names):
         """What a function reads."""
-        names, space, found = _names_of(function.__code__), function.__globals__, []
+        names, space, found = names_of(function.__code__), function.__globals__, []
         if more_names:
             names = tuple(sorted({*names, *more_names}))
         self.names.update(names)

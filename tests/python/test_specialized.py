@@ -68,3 +68,31 @@ def test_an_extent_that_no_shape_gives_stays_a_mistake():
 
     with pytest.raises(tw.CompileError, match="TW1020"):
         tw.compile(main, engine="cpu")(np.zeros(8, "float32"), 3)
+
+
+def test_names_around_mean_what_they_did_when_it_was_defined():
+    """As in programs that are traced at once: kernels of several values of a name are several."""
+    n, kernels = T.dynamic("n"), []
+    for factor in (1, 2, 3):
+
+        @T.prim_func
+        def scaled(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
+            with T.Kernel(1, threads=32):
+                tile = T.alloc_shared((n,), "int32")
+                T.copy(A, tile)
+                for i in T.Parallel(n):
+                    B[i] = tile[i] * factor * FACTOR
+
+        kernels.append(tw.compile(scaled, engine="interpreter"))
+    before = globals()["FACTOR"]
+    try:
+        globals()["FACTOR"] = 5
+        for k, kernel in enumerate(kernels):
+            b = np.zeros(4, "int32")
+            kernel(np.ones(4, "int32"), b)
+            assert b.tolist() == [(k + 1) * before] * 4
+    finally:
+        globals()["FACTOR"] = before
+
+
+FACTOR = 2
