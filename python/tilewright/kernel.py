@@ -284,8 +284,8 @@ def compile(func: PrimFunc, out_idx: Any = None, execution_backend: Any = None, 
     backend = resolve_execution_backend(execution_backend, "cuda")
     if not isinstance(plan, str):
         fail("BadOption", f"the plan is {plan!r}", "it is a text, lines as `tilewright compile --stage plan` prints them")
-    if isinstance(func, specialized.Specialized):
-        options = {"target": target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags,
+    if isinstance(func, specialized.Specialized):  # compiled at its calls, for what is chosen here
+        options = {"target": Target.current() or target if target in (None, "auto") else target, "pass_configs": pass_configs, "engine": engine, "compile_flags": compile_flags,
                    "plan": plan}  # fmt: skip
         return specialized.SpecializedKernel(func, out_idx, options)
     outputs = output_indices(func, out_idx)

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 import tilewright.language as T
+from tilewright.targets import Target
 
 ENGINES = ["interpreter", "cpu"]
 
@@ -96,3 +97,11 @@ def test_names_around_mean_what_they_did_when_it_was_defined():
 
 
 FACTOR = 2
+
+
+def test_the_target_is_the_one_that_it_was_compiled_for():
+    with Target("cuda -arch=sm_80"):
+        kernel = tw.compile(reversed_rows())
+    a, b = np.ones((2, 8), "float32"), np.zeros((2, 8), "float32")
+    kernel(a, b, 2.0)
+    assert kernel.arch == "sm_80" and (b == 2).all()
