@@ -25,6 +25,9 @@ _LIBRARIES = (frozenset(sys.stdlib_module_names) | _SETTLED) - {"__main__", "bui
 _MADE_BY_PYTHON = 1 << 9  # flag of classes that a class statement makes
 _FIXED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
           types.MemberDescriptorType, types.ClassMethodDescriptorType, types.CodeType, types.GenericAlias)  # fmt: skip
+# Of a class what its slots and bases are: a class that is defined again has others.
+_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+                types.ClassMethodDescriptorType)  # fmt: skip
 # Of our own classes those whose objects hold what they say in attributes.
 _DESCRIBING = frozenset({"tilewright.types", "tilewright.language", "tilewright.targets", "tilewright.layouts"})
 _MOST = 20000  # values around one function; past that it is traced at every call
@@ -212,6 +215,8 @@ class _Reader:
     def _class(self, kind):
         """A class of the user's by all that it and its bases hold; others are what they are."""
         found = [_Same(kind)] if _is_fixed(kind) else [kind.__qualname__]
+        if not _is_fixed(type(kind)) and id(type(kind)) not in self.seen:
+            found.append(self.key(type(kind)))
         for base in kind.__mro__:
             if _is_fixed(base):
                 continue
@@ -221,7 +226,7 @@ class _Reader:
             for name, value in vars(base).items():
                 if name not in ("__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__slots__", "__static_attributes__",
                                 "__firstlineno__", "__annotations__", "__abstractmethods__", "_abc_impl", "__dataclass_fields__",
-                                "__dataclass_params__", "__match_args__") and not isinstance(value, _FIXED):  # fmt: skip
+                                "__dataclass_params__", "__match_args__") and not isinstance(value, _DESCRIPTORS):  # fmt: skip
                     found.append((name, self.key(value)))
         return tuple(found)
 

@@ -10,6 +10,7 @@ import functools
 import importlib
 import itertools
 import linecache
+import operator
 import os
 import subprocess
 import sys
@@ -347,6 +348,8 @@ VALUES = {
     "set": ("max(S)", {1.0, 2.0}, lambda s: s.add(3.0)),
     "range": ("S[-1]", range(3), range(4)),
     "class": ("S.x", type("K", (), {"x": 2.0}), attribute_is_set("x", 3.0)),
+    "function of C of a class": ("S.x(1, 1) + 1.0", type("K", (), {"x": operator.mul}), attribute_is_set("x", operator.add)),
+    "attribute of a metaclass": ("S.x", type("Meta", (type,), {"x": 2.0})("K", (), {}), lambda s: setattr(type(s), "x", 3.0)),
     "function's attribute": ("S.x", of_function(), attribute_is_set("x", 3.0)),
     "function's attribute in a list": ("S[0].x", [of_function()], lambda s: setattr(s[0], "x", 3.0)),
     "function's attribute that comes later": ("getattr(S, 'y', 2.0)", of_function(), attribute_is_set("y", 3.0)),
