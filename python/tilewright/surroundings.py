@@ -74,7 +74,7 @@ def names_of(code):
     for constant in code.co_consts:
         if inspect.iscode(constant):
             found |= set(names_of(constant))
-        for text in constant if isinstance(constant, tuple) else (constant,):
+        for text in constant if as_texts and isinstance(constant, tuple) else (constant,):
             if isinstance(text, str) and text.isidentifier():
                 found.add(text)
             elif isinstance(text, str) and as_texts:
