@@ -527,7 +527,7 @@ class SyncPlacer {
   template <class Loop>
   void loop(const Loop& n, const Stmt& s, Body& out) {
     condition(s, out);
-    const Touches before = open_;
+    Touches before = open_;
     Loop copy = n;
     copy.body = turns(n, s);
     // What stands open before the loop is cheaper to order once than in every turn.
@@ -536,17 +536,32 @@ class SyncPlacer {
       open_ = before, ordered();
       Body none;
       condition(s, none);  // it is read behind that barrier
+      Touches behind = open_;
       Body first_ordered = turns(n, s);
       if (barriers(first_ordered) < each) {
         const Touches after_ordered = std::exchange(open_, before);
         fence(s->location, out);
         out.push_back(barrier(s->location));
-        open_ = after_ordered, copy.body = std::move(first_ordered);
+        open_ = after_ordered, copy.body = std::move(first_ordered), before = std::move(behind);
       } else {
         open_ = after;
       }
     }
+    fence_before(n, s, before, copy.body, out);
     out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  // What stands open before the loop is cheaper to fence once than in every turn.
+  template <class Loop>
+  void fence_before(const Loop& n, const Stmt& s, const Touches& before, Body& body, Body& out) {
+    const int64_t each = fences(body);
+    if (each == 0) return;
+    const Touches after = std::exchange(open_, before);
+    Body first;
+    fence(s->location, first);
+    Body fenced = first.empty() ? body : turns(n, s);
+    if (fences(fenced) >= each) return void(open_ = after);
+    body = std::move(fenced);
+    out.insert(out.end(), first.begin(), first.end());
   }
   // The body for every turn of a loop, and what is open after it: what is open at the start of a turn is so before the
   // loop, or at the end of the turn before. A barrier that this asks for may take the place of another, behind which
@@ -580,6 +595,16 @@ class SyncPlacer {
   static int64_t barriers(const Body& b) {
     int64_t count = 0;
     walk(b, [&](const Stmt& s) { count += s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Warp ? 1 : 0; });
+    return count;
+  }
+  // One that waits for the whole device counts for many.
+  static int64_t fences(const Body& b) {
+    int64_t count = 0;
+    walk(b, [&](const Stmt& s) {
+      const auto* n = s.as<Fence>();
+      if (n && n->proxy == FenceProxy::AsyncAll) count += 64;
+      if (n && n->proxy == FenceProxy::Async) count += 1;
+    });
     return count;
   }
   // Indices of the iteration before say nothing about those of this one.
