@@ -47,6 +47,7 @@
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
 #include "passes/tile/turns_as_atomics.h"
+#include "passes/tile/unroll_rows.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
 
@@ -304,6 +305,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "panels that divide the columns of each warpgroup",
      .here = "behind pad_rows: gemms are as they will be",
      .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+    {.name = "unroll_rows",
+     .what = "loops over parts of a fragment are their turns, where the fragment then stays in registers",
+     .here = "behind what looks for loops; before plans, which count what goes to shared memory",
+     .run = [](GpuProgram& p) { unroll_rows(p.tiles, p.target); }},
     {.name = "accumulate_in_registers",
      .what = "products whose fragment cannot be the instruction's add to one of their own",
      .here = "last, as plans will find the program: what is asked of fragments stands in its statements",
