@@ -37,17 +37,38 @@ constexpr int64_t kBytesAhead = 128;    // that a thread loads before it compute
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
 constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
 
-// The coefficient of a variable in an index that is affine in it; none: it is not.
-std::optional<int64_t> coefficient(const Expr& e, VarId v) {
+// What divides, and whether the quotient is meant or the rest; a divisor of 0: it is neither.
+struct Division {
+  Expr dividend;
+  int64_t divisor = 0;
+  bool quotient = false;
+};
+Division division(const Expr& e) {
+  const auto* b = e.as<Binary>();
+  const auto by = b ? constant_int(b->b) : std::nullopt;
+  if (!by || *by <= 0) return {};
+  const bool quotient = b->op == BinaryOp::FloorDiv;
+  return quotient || b->op == BinaryOp::FloorMod ? Division{b->a, *by, quotient} : Division{};
+}
+
+// The coefficient of a variable that counts to `count`, a power of two, in an index that is affine in it; none: it is
+// not. Of what is divided by a multiple of `count`, neighbours from one on have one quotient, and neighbours for rests.
+std::optional<int64_t> coefficient(const Expr& e, VarId v, int64_t count) {
   if (!used_vars(e).contains(v)) return 0;
   if (const auto* n = e.as<Var>(); n && n->id == v) return 1;
   if (const auto* n = e.as<Cast>(); n && n->value->type.is_int() && e->type.is_int() && e->type.bits >= 32)
-    return coefficient(n->value, v);
+    return coefficient(n->value, v, count);
+  if (const Division d = division(e); d.divisor > 0) {
+    const auto c = coefficient(d.dividend, v, count);
+    const Expr first = substitute(d.dividend, {{v, constant(0)}});
+    if (c != 1 || d.divisor % count != 0 || analysis::power_of_two_divisor(first) % count != 0) return std::nullopt;
+    return d.quotient ? 0 : 1;
+  }
   const auto* s = e.as<ir::Sum>();
   if (!s) return std::nullopt;
   int64_t total = 0;
   for (const Term& t : s->terms) {
-    const auto c = coefficient(t.value, v);
+    const auto c = coefficient(t.value, v, count);
     if (!c) return std::nullopt;
     total += *c * t.coefficient;
   }
@@ -430,7 +451,7 @@ class MapLowering {
     if (!c_.is_memory(id) || index.empty()) return false;
     if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {
-      if (coefficient(index[d], id_of(at.lane)) != (d + 1 == index.size() ? 1 : 0)) return false;
+      if (coefficient(index[d], id_of(at.lane), at.vector) != (d + 1 == index.size() ? 1 : 0)) return false;
       for (VarId v : used_vars(index[d]))
         if (bound.contains(v)) return false;
       bool reads = false;
