@@ -42,6 +42,7 @@
 #include "passes/tile/narrow_panels.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/read_originals.h"
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
 #include "passes/tile/spread_pairs.h"
@@ -305,6 +306,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "panels that divide the columns of each warpgroup",
      .here = "behind pad_rows: gemms are as they will be",
      .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+    {.name = "read_originals",
+     .what = "fragments that are copies of shared tiles, and not in registers, are read where they were",
+     .here = "before plans, which say how long a tile is in use",
+     .run = [](GpuProgram& p) { read_originals(p.tiles, p.target); }},
     {.name = "unroll_rows",
      .what = "loops over parts of a fragment are their turns, where the fragment then stays in registers",
      .here = "behind what looks for loops; before plans, which count what goes to shared memory",
