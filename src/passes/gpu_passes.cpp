@@ -40,6 +40,7 @@
 #include "passes/tile/merge_lanes.h"
 #include "passes/tile/name_locals.h"
 #include "passes/tile/narrow_panels.h"
+#include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
 #include "passes/tile/read_originals.h"
@@ -306,6 +307,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "panels that divide the columns of each warpgroup",
      .here = "behind pad_rows: gemms are as they will be",
      .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+    {.name = "order_points",
+     .what = "maps over the transpose of a fragment have its order, where it then stays in registers",
+     .here = "before plans, which count what goes to shared memory",
+     .run = [](GpuProgram& p) { order_points(p.tiles, p.target); }},
     {.name = "read_originals",
      .what = "fragments that are copies of shared tiles, and not in registers, are read where they were",
      .here = "before plans, which say how long a tile is in use",
