@@ -42,7 +42,7 @@ bool is_own_element(const std::vector<Expr>& index, const Launch& launch, const 
 bool OwnElement::operator==(const OwnElement& o) const {
   const auto same = [](const Dimension& a, const Dimension& b) {
     if (a.anything || b.anything) return a.anything && b.anything;
-    return a.digits == b.digits && a.constant == b.constant &&
+    return a.digits == b.digits && a.constant == b.constant && a.columns == b.columns &&
            std::equal(a.base.begin(), a.base.end(), b.base.begin(), b.base.end(), [](const Term& x, const Term& y) {
              return x.coefficient == y.coefficient && equal(x.value, y.value);
            });
@@ -60,10 +60,11 @@ OwnElements::OwnElements(const Launch& launch) : launch_(launch), bound_(bound_v
   });
 }
 
-std::optional<OwnElement> OwnElements::of(const std::vector<Expr>& index) const {
-  const Range all{0, launch_.thread_count()};
-  const OwnElement out = positional(index, all);
-  return covers_threads(out, 1, all) ? std::optional(out) : std::nullopt;
+std::optional<OwnElement> OwnElements::of(const std::vector<Expr>& index, std::optional<Range> role) const {
+  if (role && launch_.thread.size() != 1) return std::nullopt;
+  const Range threads = role.value_or(Range{0, launch_.thread_count()});
+  const OwnElement out = positional(index, threads);
+  return covers_threads(out, 1, threads) ? std::optional(out) : std::nullopt;
 }
 
 std::optional<OwnElement> OwnElements::of_warps(const std::vector<Expr>& index, std::optional<Range> role) const {
@@ -73,11 +74,37 @@ std::optional<OwnElement> OwnElements::of_warps(const std::vector<Expr>& index, 
   return covers_threads(out, kWarpThreads, threads) ? std::optional(out) : std::nullopt;
 }
 
+namespace {
+
+// What both are a quotient and the rest of, and by how many: one number for two dimensions. None: they are not.
+struct Split {
+  Expr whole;
+  int64_t columns = 0;
+};
+std::optional<Split> split(const Expr& row, const Expr& column) {
+  const auto* q = row.as<Binary>();
+  const auto* r = column.as<Binary>();
+  if (!q || !r || q->op != BinaryOp::FloorDiv || r->op != BinaryOp::FloorMod || !equal(q->a, r->a)) return std::nullopt;
+  const auto by = constant_int(q->b), of = constant_int(r->b);
+  return by && of && *by == *of && *by > 0 ? std::optional(Split{q->a, *by}) : std::nullopt;
+}
+
+}  // namespace
+
 OwnElement OwnElements::positional(const std::vector<Expr>& index, const Range& threads) const {
   OwnElement out;
-  for (const Expr& e : index) {
-    OwnElement::Dimension d;
-    if (!add(1, e, d, threads) || !is_positional(d)) d = {}, d.anything = true;
+  for (size_t i = 0; i < index.size(); ++i) {
+    OwnElement::Dimension d, any;
+    any.anything = true;
+    const auto both = i + 1 < index.size() ? split(index[i], index[i + 1]) : std::nullopt;
+    if (both && add(1, both->whole, d, threads) && is_positional(d)) {
+      d.columns = both->columns;
+      out.dimensions.push_back(std::move(d)), out.dimensions.push_back(any);
+      ++i;
+      continue;
+    }
+    d = {};
+    if (!add(1, index[i], d, threads) || !is_positional(d)) d = any;
     out.dimensions.push_back(std::move(d));
   }
   return out;

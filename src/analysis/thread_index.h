@@ -27,6 +27,7 @@ struct OwnElement {
     std::vector<ir::Term> base;
     int64_t constant = 0;
     bool anything = false;  // it may be any: other dimensions tell the threads apart
+    int64_t columns = 0;    // it is a quotient by so many, and the next dimension the rest; 0: it is none
   };
   std::vector<Dimension> dimensions;
   bool operator==(const OwnElement& o) const;
@@ -40,8 +41,8 @@ class OwnElements {
     int64_t begin = 0, end = 0;
     bool operator==(const Range&) const = default;
   };
-  // None: threads may have the same elements.
-  std::optional<OwnElement> of(const std::vector<ir::Expr>& index) const;
+  // None: threads, of the role or of all, may have the same elements.
+  std::optional<OwnElement> of(const std::vector<ir::Expr>& index, std::optional<Range> role = {}) const;
   // The same for warps of the role: threads of other warps have other elements, those of one may share some. `role`
   // begins and ends with a warp; without one it is the whole block.
   std::optional<OwnElement> of_warps(const std::vector<ir::Expr>& index, std::optional<Range> role) const;

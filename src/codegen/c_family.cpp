@@ -254,6 +254,9 @@ std::string CFamily::bits(const Expr& e) {
   if (const auto* n = e.as<Load>()) return load_bits(*n, e->type);
   if (const auto* n = e.as<Select>(); n && !choice(*n))
     return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
+  // Bits that become a value only to be stored stay bits.
+  if (const auto* n = e.as<Bitcast>(); n && is_narrow_float(e->type) && n->value->type.is_int() && e->type.bits >= 8)
+    return fmt::format("(uint{}_t)({})", e->type.storage_bits(), text(n->value));
   const Text v = value(e);
   // What is rounded on its way to memory need not be rounded before.
   if (v.unrounded.empty() || !e->type.is_float()) return keep_text(e->type, v.text, pieces_);

@@ -40,13 +40,16 @@
 #include "passes/tile/merge_lanes.h"
 #include "passes/tile/name_locals.h"
 #include "passes/tile/narrow_panels.h"
+#include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/read_originals.h"
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
 #include "passes/tile/turns_as_atomics.h"
+#include "passes/tile/unroll_rows.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
 
@@ -304,6 +307,18 @@ constexpr GpuPass kTilePasses[] = {
      .what = "panels that divide the columns of each warpgroup",
      .here = "behind pad_rows: gemms are as they will be",
      .run = [](GpuProgram& p) { narrow_panels(p.tiles, p.target); }},
+    {.name = "order_points",
+     .what = "maps over the transpose of a fragment have its order, where it then stays in registers",
+     .here = "before plans, which count what goes to shared memory",
+     .run = [](GpuProgram& p) { order_points(p.tiles, p.target); }},
+    {.name = "read_originals",
+     .what = "fragments that are copies of shared tiles, and not in registers, are read where they were",
+     .here = "before plans, which say how long a tile is in use",
+     .run = [](GpuProgram& p) { read_originals(p.tiles, p.target); }},
+    {.name = "unroll_rows",
+     .what = "loops over parts of a fragment are their turns, where the fragment then stays in registers",
+     .here = "behind what looks for loops; before plans, which count what goes to shared memory",
+     .run = [](GpuProgram& p) { unroll_rows(p.tiles, p.target); }},
     {.name = "accumulate_in_registers",
      .what = "products whose fragment cannot be the instruction's add to one of their own",
      .here = "last, as plans will find the program: what is asked of fragments stands in its statements",

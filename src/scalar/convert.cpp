@@ -19,9 +19,13 @@ std::string rounding_function(DType to, Rounding rounding) {
 std::string odd_float(DType from, const std::string& value, std::set<std::string>& pieces) {
   if (from.is_float() && from != f64) return value;
   if (from.is_integral() && from.bits <= 16) return fmt::format("(float)({})", value);
+  if (from.is_integral() && from.bits <= 32) {
+    std::string exact = from.is_signed() ? "odd_int32" : "odd_uint32";
+    pieces.insert(exact);
+    return fmt::format("{}({})", exact, value);
+  }
   pieces.insert("odd_f64");
   if (from == f64) return fmt::format("odd_f64({})", value);
-  if (from.bits <= 32) return fmt::format("odd_f64((double)({}))", value);
   std::string exact = from.is_signed() ? "odd_int64" : "odd_uint64";
   pieces.insert(exact);
   return fmt::format("odd_f64({}({}))", exact, value);

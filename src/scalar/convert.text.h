@@ -391,6 +391,19 @@ template <int m, int b, uint32_t most>
   return x < ((uint64_t)1 << 53) ? (double)x : (double)((x & ~(uint64_t)4095) | ((x & 4095) != 0 ? 2048u : 0u));
 }
 
+// 32-bit integers to float: exact below 2^24 in magnitude, else rounded to odd at the lowest bit that a float holds of
+// the largest: bit 7 of those with a sign, bit 8 of those without. What is left has 17 digits or more.
+//@ odd_int32: types
+[[gnu::always_inline]] static inline float odd_int32(int32_t x) {
+  const bool exact = (x < (1 << 24)) & (x > -(1 << 24));
+  return (float)(exact ? x : (x & ~255) | ((x & 255) != 0 ? 128 : 0));
+}
+
+//@ odd_uint32: types
+[[gnu::always_inline]] static inline float odd_uint32(uint32_t x) {
+  return (float)(x < (1u << 24) ? x : (x & ~511u) | ((x & 511u) != 0 ? 256u : 0u));
+}
+
 // Float to integer truncates; what is out of range clamps (PTX cvt.rzi). NaN gives 0, but the value with only the top
 // bit set if the source is double or the result has 64 bits (PTX ISA 9.7.9.21, integer notes). The clamp comes before
 // the conversion, so that a vectorized loop never converts what C leaves undefined.

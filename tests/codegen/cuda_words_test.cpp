@@ -152,6 +152,19 @@ TEST(CudaWords, TruthsAreStoredAndReadByVectors) {
 }
 
 // The number of a block among all is at hand where its place in a panel is wanted.
+// Bits that a program makes a float of to store it, as what decodes 4-bit weights does.
+TEST(CudaWords, BitsThatAreStoredAreNotConverted) {
+  Tensor A("A", {1024}, u16), B("B", {1024}, bf16);
+  const auto text = text_of(prim_func("bits", {A, B}, [&] {
+    for (auto bx : Kernel(1, {.threads = 128})) {
+      (void)bx;
+      for (auto t : Parallel(1024)) B(t) = reinterpret(A(t), bf16);
+    }
+  }));
+  EXPECT_EQ(text.text.find("store_bf16"), std::string::npos) << text.text;
+  expect_compiles(text);
+}
+
 TEST(CudaWords, PanelsAreOfTheBlocksNumber) {
   Tensor A("A", {4096, 512}, bf16), B("B", {512, 3584}, bf16), C("C", {4096, 3584}, bf16);
   const auto text = text_of(prim_func("product", {A, B, C}, [&] {

@@ -130,6 +130,28 @@ TEST(MemoryBound, QuotientsOfManyLanesAreDivisions) {
   expect_same_quotients(text, {x, d, NDArray::zeros({64, 64}, f32)});
 }
 
+// Rows that are masked have the divisor 0: they are multiplied by its reciprocal, as by that of what is infinite or no
+// number. Denormal divisors are none of these, though their reciprocals are infinite.
+TEST(MemoryBound, RowsDividedByZeroAreProducts) {
+  const std::string text =
+      "program p {\n  param X: float32[64, 64]\n  param D: float32[64]\n  param Y: float32[64, 64]\n"
+      "  launch p(bx: 1) threads(tx: 128) {\n    fragment x: float32[64, 64]\n    fragment d: float32[64]\n"
+      "    fragment y: float32[64, 64]\n    copy from=X to=x\n    copy from=D to=d\n"
+      "    map i in 64, j in 64 {\n      y[i, j] = x[i, j] / d[i]\n    }\n    copy from=y to=Y\n  }\n}\n";
+  const ir::TileProgram tiles = passes::canonicalize(ir::parse(text, "p.tile"));
+  const std::string threads = ir::print(passes::lower_to_threads(tiles, gpu_target("sm_90a")).threads);
+  EXPECT_NE(threads.find("] * inverse\n"), std::string::npos) << threads;
+  const NDArray x = NDArray::zeros({64, 64}, f32), d = NDArray::zeros({64}, f32);
+  const float special[] = {0.0f,  -0.0f, INFINITY, -INFINITY, NAN,    1e-45f, -1e-45f, 1e-39f,
+                           3e38f, 1e-8f, -3e38f,   1e20f,     1e-20f, -0.5f,  1e-38f,  448.0f};
+  for (int64_t i = 0; i < 64; ++i) {
+    d.set_float({i}, special[i % 16]);
+    for (int64_t j = 0; j < 64; ++j)
+      x.set_float({i, j}, j % 4 == 0 ? special[(i / 16 + j / 4) % 16] : 0.3f * float(j - 31));
+  }
+  expect_same_quotients(text, {x, d, NDArray::zeros({64, 64}, f32)});
+}
+
 // In an accumulator a thread has two neighbours, and many points of one row: they share the reciprocal of its divisor.
 // Threads of odd rows from 12 on have ordinary numbers and zeros of both signs, those of others all exceptions.
 TEST(MemoryBound, QuotientsOfRowsOfAProductAreDivisions) {

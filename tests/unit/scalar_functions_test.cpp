@@ -8,6 +8,7 @@
 
 #include "scalar/evaluate.h"
 #include "scalar/pieces.h"
+#include "scalar/text.h"
 #include "tilewright/diagnostic.h"
 
 extern char** environ;
@@ -101,12 +102,34 @@ TEST(ScalarFunctions, ConversionTexts) {
   EXPECT_EQ(conversion(f32, f16, Rounding::Nearest, "x", "", pieces), "round_f16(x)");
   EXPECT_EQ(conversion(f16, f32, Rounding::Nearest, "x", "", pieces), "(float)(x)");
   EXPECT_EQ(conversion(i64, bf16, Rounding::Nearest, "x", "", pieces), "round_bf16(odd_f64(odd_int64(x)))");
+  EXPECT_EQ(conversion(i32, bf16, Rounding::Nearest, "x", "", pieces), "round_bf16(odd_int32(x))");
+  EXPECT_EQ(conversion(u32, f16, Rounding::TowardZero, "x", "", pieces), "round_f16_rz(odd_uint32(x))");
   EXPECT_EQ(conversion(f32, e4m3, Rounding::Stochastic, "x", "r", pieces), "round_e4m3_rs(x, r)");
   EXPECT_EQ(conversion(f64, i8, Rounding::Nearest, "x", "", pieces), "int_of_float<int8_t>(x)");
   EXPECT_EQ(load_text(e2m1, "b", pieces), "load_e2m1(b)");
   EXPECT_EQ(store_text(f32, "x", pieces), "x");
   EXPECT_TRUE(pieces.contains("odd_int64") && pieces.contains("load_e2m1") && pieces.contains("round_bf16"));
   EXPECT_THROW(conversion(f32, e4m3, Rounding::TowardZero, "x", "", pieces), InternalError);
+}
+
+// What is half way between two values of a narrow type, and its neighbours, at all magnitudes: without doubles, which a
+// GPU converts at a fraction of its rate.
+TEST(ScalarFunctions, IntegersOf32BitsAreRoundedOnce) {
+  const auto check = [](int64_t x) {
+    const auto with_sign = static_cast<int32_t>(x);
+    const auto without = static_cast<uint32_t>(x);
+    const auto same = [&](float (*round)(float)) {
+      ASSERT_EQ(round(scalar::odd_int32(with_sign)), round(scalar::odd_f64(with_sign))) << with_sign;
+      ASSERT_EQ(round(scalar::odd_uint32(without)), round(scalar::odd_f64(without))) << without;
+    };
+    for (float (*round)(float) : {scalar::round_bf16, scalar::round_f16, scalar::round_tf32, scalar::round_bf16_rz,
+                                  scalar::round_f16_rz, scalar::round_e8m0, scalar::round_e4m3})
+      same(round);
+  };
+  for (int bit = 0; bit < 32; ++bit)
+    for (int64_t digits : {0x80, 0x81, 0xff, 0x101, 0x103, 0x1fd, 0x401, 0x403, 0x7ff, 0x801, 0x803, 0xfff, 0x1001})
+      for (int64_t more = -2; more <= 2; ++more)
+        for (int64_t sign : {1, -1}) check(sign * ((digits << bit) + more));
 }
 
 // Lanes of a type: edges, then a spread over the whole range. 8 bytes each, whatever the lane kind.

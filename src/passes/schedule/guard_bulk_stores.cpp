@@ -20,6 +20,8 @@ class Guards {
     for (size_t d = 0; d < launch.thread.size(); ++d) known_.set(launch.thread[d], {0, launch.threads[d] - 1});
     natural_.insert(launch.block.begin(), launch.block.end());
     for (VarId v : natural_) known_.set(v, {0, range_of_type(p.var(v).type).high});
+    for (size_t d = 0; d < launch.grid.size(); ++d)
+      known_.set(launch.block[d], counted({0, 0}, known_.of(launch.grid[d]), i32));
   }
 
   Body body(const Body& in) {
@@ -36,12 +38,17 @@ class Guards {
   }
 
  private:
+  // Of begin, begin + 1, ..., begin + extent - 1: no turn has a number that its type has not.
+  static Interval counted(Interval begin, Interval extent, DType type) {
+    const Interval all = range_of_type(type);
+    const int64_t low = std::max(all.low, begin.low);
+    return {low, std::clamp(begin.high + extent.high - 1, low, all.high)};
+  }
   void note(const Stmt& s) {
     if (const auto* n = s.as<Let>(); n && n->value->type.is_int() && !natural_.contains(n->var))
       known_.set(n->var, known_.of(n->value));
     if (const auto* n = s.as<For>()) {
-      const Interval all = range_of_type(p_.var(n->var).type);
-      known_.set(n->var, {std::max(all.low, known_.of(n->begin).low), all.high});
+      known_.set(n->var, counted(known_.of(n->begin), known_.of(n->extent), p_.var(n->var).type));
     }
   }
   Body statement(const Stmt& s) {

@@ -55,15 +55,16 @@ Map map_of(const Fill& fill, LocationId at, ProgramTables& p) {
   return std::move(box.map);
 }
 
-// The points of a Map one after the other.
-Stmt serial(Map map, LocationId at) {
+// The points of a Map one after the other; neighbours of the innermost dimension may be moved at once.
+Stmt serial(Map map, LocationId at, LoopKind innermost) {
   Body body = std::move(map.body);
   for (size_t d = map.vars.size(); d-- > 0;) {
     For loop;
     loop.var = map.vars[d], loop.begin = constant(0), loop.extent = map.extents[d];
     // An array stays in registers where its places are known; a long one would not anyway.
     const auto extent = constant_int(loop.extent);
-    loop.kind = extent && *extent <= kMostUnrolled ? LoopKind::Unroll : LoopKind::Serial;
+    const LoopKind kind = d + 1 == map.vars.size() ? innermost : LoopKind::Unroll;
+    loop.kind = extent && *extent <= kMostUnrolled ? kind : LoopKind::Serial;
     loop.body = std::move(body);
     body = {make_stmt(std::move(loop), at)};
   }
@@ -97,8 +98,10 @@ Map map_of(const Copy& copy, ProgramTables& p, LocationId at) {
 std::optional<Stmt> own_loops(const Stmt& s, ProgramTables& p) {
   const auto is_own = [&](const Region& r) { return p.buffer(p.root(r.buffer)).space == Space::Local; };
   if (const auto* n = s.as<Copy>(); n && n->completion.immediate() && (is_own(n->from) || is_own(n->to)))
-    return serial(map_of(*n, p, s->location), s->location);
-  if (const auto* n = s.as<Fill>(); n && is_own(n->to)) return serial(map_of(*n, s->location, p), s->location);
+    return serial(map_of(*n, p, s->location), s->location,
+                  n->combine == ir::Combine::None ? LoopKind::Vectorized : LoopKind::Unroll);
+  if (const auto* n = s.as<Fill>(); n && is_own(n->to))
+    return serial(map_of(*n, s->location, p), s->location, LoopKind::Unroll);
   return std::nullopt;
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kQueueBits = 32;  // the least that cp.async moves (PTX ISA 9.7.9.25.3)
 constexpr int kVectorBits = 128;
-constexpr int64_t kWithin = 16;  // elements that a thread may have to itself, for sums that cross no lanes
+constexpr int64_t kPartCopies = 4;  // threads that may have the same elements of a part
+constexpr int64_t kWithin = 16;     // elements that a thread may have to itself, for sums that cross no lanes
 
 // A row is dealt alike as a tensor of one dimension and as a tile of one row. The last extent stays: vectors run along
 // it.
@@ -127,6 +128,43 @@ void anchor(LayoutClass& c) {
   }
 }
 
+// Points that run over parts of fragments, one part after the other, where the layout that memory likes best would have
+// the parts in different threads: every thread has some of each part.
+void keep_parts(LayoutClasses& all, size_t i) {
+  LayoutClass& c = all.classes[i];
+  if (c.anchor || c.annotated || is_operand(c) || c.by_queue) return;
+  const auto serves = [&] {
+    return std::all_of(all.covers.begin(), all.covers.end(),
+                       [&](const Covers& box) { return all.find(box.fragment) != i || wanted_of(all, box); });
+  };
+  if (serves()) return;
+  std::optional<std::vector<int64_t>> part;
+  std::vector<int64_t> whole;
+  for (const Covers& box : all.covers) {
+    if (all.find(box.fragment) != i) continue;
+    const std::vector<int64_t>&shape = all.nodes[box.fragment].shape, &points = all.nodes[box.map].shape;
+    if (!part) part = whole = shape;
+    if (shape != whole) return;
+    for (size_t d = 0; d < whole.size(); ++d) {
+      const int64_t extent = box.box.dims[d] < 0 ? 1 : points[static_cast<size_t>(box.box.dims[d])];
+      (*part)[d] = std::gcd(std::gcd((*part)[d], extent), box.box.first[d]);
+    }
+  }
+  const int64_t elements = std::accumulate(part->begin(), part->end(), int64_t{1}, std::multiplies<>());
+  if (elements * kPartCopies < c.threads) return;
+  const int bits = c.element_bits ? c.element_bits : 32;
+  const std::optional<FragmentLayout> before = c.layout;
+  FragmentLayout layout = row_major_fragment(*part, c.threads, best_vector(*part, c.threads, bits), bits);
+  if (layout.is_padded()) return;  // nothing is repeated behind places that hold no element
+  for (size_t d = whole.size(); d-- > 0;)
+    layout = repeat(layout, static_cast<int>(d), whole[d] / (*part)[d], Home::Register);
+  c.layout = shaped(layout, c.shape);
+  if (serves())
+    c.decided_by = "parallel loops over parts of it: every thread has some of each";
+  else
+    c.layout = before;
+}
+
 // Classes that follow this one and have no layout take theirs from it.
 void hand_on(LayoutClasses& all, size_t parent) {
   const auto take = [&](size_t child, const FragmentLayout& layout, std::string from) {
@@ -224,7 +262,7 @@ void choose_layouts(LayoutClasses& all) {
   });
   for (size_t i : order) {
     if (!all.classes[i].layout) keep_followers(all, i);
-    if (!all.classes[i].layout) anchor(all.classes[i]);
+    if (!all.classes[i].layout) anchor(all.classes[i]), keep_parts(all, i);
     hand_on(all, i);
   }
 }

@@ -127,7 +127,7 @@ class MapLowering {
     Held at;
     at.lane = lane, at.vector = count;
     in_turns_ = true;
-    const Body plain = with_plain_indices(map_.body);
+    const Body plain = without_lanes_in_quotients(with_plain_indices(map_.body), id_of(lane), l_);
     const Body& body = accesses_of(plain, at).count() > accesses_of(map_.body, at).count() ? plain : map_.body;
     needs_.clear();
     if (accesses_of(body, at).count() == 0) return std::nullopt;
@@ -149,6 +149,7 @@ class MapLowering {
     Element first;                            // in memory
     std::set<size_t> tops = {};               // statements of the body that read what the load brings
     ir::Combine combine = ir::Combine::None;  // of what is stored
+    int64_t share = 1;                        // lanes that have the same element
   };
 
   Body points_of(const FragmentLayout& points) {
@@ -259,9 +260,9 @@ class MapLowering {
       const Body& inner = under_conditions(element.body, at);
       for (Wide& w : accesses_of(inner, at).loads) {
         if (!may_come_ahead(w.first, &inner != &element.body)) continue;
-        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_);
-        w.slot = round_of(at, at.vector);
-        append(loads, wide_load(w, by_one_copy_ ? at : held));
+        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share);
+        w.slot = round_of(at, at.vector / w.share);
+        append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : held)));
         ahead_.emplace_back(w.first.buffer, w.registers);
       }
       if (by_one_copy_ && held.first_copy && !loads.empty())
@@ -462,6 +463,25 @@ class MapLowering {
     }
     return !l_.is_global(id) || divided_at_call(b.shape.back());
   }
+  // Of how many lanes each the quotient of the lane's number is in an index; 1: it is in none.
+  static int64_t shared_by(const std::vector<Expr>& index, const Held& at) {
+    int64_t out = 1;
+    walk(index.back(), [&](const Expr& x) {
+      const auto* b = x.as<Binary>();
+      const auto* v = b && b->op == BinaryOp::FloorDiv ? b->a.as<Var>() : nullptr;
+      if (v && v->id == id_of(at.lane)) out = constant_int(b->b).value_or(1);
+    });
+    return out > 1 && at.vector % out == 0 && at.vector > out ? out : 1;
+  }
+  // With the number of an element in place of that quotient.
+  static Expr with_shared_lanes(const Expr& index, int64_t share, const Held& at, const Expr& element) {
+    return rewrite(index, [&](const Expr& x) -> std::optional<Expr> {
+      const auto* b = x.as<Binary>();
+      const auto* v = b && b->op == BinaryOp::FloorDiv ? b->a.as<Var>() : nullptr;
+      const bool shared = v && v->id == id_of(at.lane) && constant_int(b->b) == share;
+      return shared ? std::optional(cast(element, x->type)) : std::nullopt;
+    });
+  }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
     std::vector<Expr> out;
     for (const Expr& e : index) out.push_back(substitute(e, {{id_of(at.lane), constant(0)}}));
@@ -504,7 +524,22 @@ class MapLowering {
         if (same != out.loads.end()) return void(same->tops.insert(i));
         if (!order.surely_reads(i, e) && !surely_there(*n, at)) return;
         if (is_one(n->buffer, n->indices))
-          out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
+          return out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
+        const int64_t share = shared_by(n->indices, at);
+        if (share <= 1) return;
+        Held few = at;
+        few.vector /= share, few.lane = var(l_.program.new_var("lane", i32), i32);
+        std::vector<Expr> indices;
+        bool all = true;
+        for (const Expr& index : n->indices) {
+          indices.push_back(with_shared_lanes(index, share, at, few.lane));
+          all = all && !used_vars(indices.back()).contains(id_of(at.lane));
+        }
+        if (!all) return;
+        needs.clear();
+        if (!is_wide(n->buffer, indices, few, bound, needs) || !needs.empty()) return;
+        out.loads.push_back(
+            {e, 0, {}, constant(0), {n->buffer, at_lane_zero(indices, few)}, {i}, ir::Combine::None, share});
       });
     }
     for (size_t i = 0; i < body.size(); ++i) {
@@ -579,8 +614,8 @@ class MapLowering {
   }
   Body vector_of(Body body, const Held& at, bool is_conditional) {
     auto [loads, stores] = accesses_of(body, at);
-    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && is_async_width(loads[0], at) &&
-        brings_zeros(loads[0]))
+    if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && loads[0].share == 1 &&
+        is_async_width(loads[0], at) && brings_zeros(loads[0]))
       return direct(loads[0], stores[0], at);
     size_t ahead = 0;
     std::vector<bool> is_ahead;
@@ -588,16 +623,16 @@ class MapLowering {
       is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first, is_conditional));
       if (is_ahead.back()) {
         check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
-        w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector);
+        w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector / w.share);
       } else {
-        w.registers = new_registers(w.first.buffer, at);
+        w.registers = new_registers(w.first.buffer, elements_of(w, at));
       }
     }
     for (Wide& w : stores) w.registers = new_registers(w.first.buffer, at);
     body = in_vectors(body, loads, stores, at);
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
-      if (!is_ahead[i]) append(out, wide_load(loads[i], at));
+      if (!is_ahead[i]) append(out, wide_load(loads[i], elements_of(loads[i], at)));
     const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
     body = with_quotients_of_all(std::move(body), at.lane, at.vector, l_, is_memory, out);
     out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
@@ -613,7 +648,10 @@ class MapLowering {
       const Body one = rewrite_exprs({body[i]}, [&](const Expr& e) -> std::optional<Expr> {
         if (!e.as<Load>()) return std::nullopt;
         for (const Wide& w : loads)
-          if (w.tops.contains(i) && equal(w.load, e)) return load(w.registers, {add(w.slot, at.lane)}, e->type);
+          if (w.tops.contains(i) && equal(w.load, e)) {
+            const Expr lane = w.share > 1 ? binary(BinaryOp::FloorDiv, at.lane, constant(w.share)) : at.lane;
+            return load(w.registers, {add(w.slot, lane)}, e->type);
+          }
         for (const Wide& w : stores) {
           if (!order.reads_what_is_stored(i, e, w.store)) continue;
           const Expr value = load(w.registers, {at.lane}, e->type), check = exists(w);
@@ -633,6 +671,12 @@ class MapLowering {
   }
   static void append(Body& out, Body code) { out.insert(out.end(), code.begin(), code.end()); }
 
+  // The access has fewer elements than there are lanes, if lanes share them.
+  static Held elements_of(const Wide& w, const Held& at) {
+    Held out = at;
+    out.vector /= w.share;
+    return out;
+  }
   BufferId new_registers(BufferId of, const Held& at) {
     const Buffer& b = l_.buffer(of);
     return l_.temporary(b.name + "_vector", b.type, {at.vector}, Space::Local);

@@ -38,6 +38,7 @@ struct Touch {
   std::set<BufferId> told = {};      // mbarriers on which roles take turns, at which this one has arrived since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
+  std::optional<analysis::OwnElement> of_role = {};  // the same among the threads that do it
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
   bool in_warp = false;                              // the threads of each warp have met since
   int64_t once_by = -1;                              // the one thread that does all of it, in its order
@@ -188,6 +189,7 @@ class SyncPlacer {
                                    [](const Expr& x) { return constant_int(x) == 1; });
       if (out.back().of_thread && one) {
         out.back().own = own_.of(e.region.min);
+        if (const auto role = threads_of_role()) out.back().of_role = own_.of(e.region.min, role);
         if (role_is_of_warps()) out.back().of_warp = own_.of_warps(e.region.min, threads_of_role());
       }
       if (e.completion.queue == Queue::BulkStore && e.access == Access::Read) out.back().commits = 0;
@@ -219,7 +221,7 @@ class SyncPlacer {
     Substitution names;
     for (size_t d = 0; d < n.vars.size(); ++d) names[n.vars[d]] = var(point_var(d), p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
-      t.of_thread = false, t.own.reset(), t.of_warp.reset();
+      t.of_thread = false, t.own.reset(), t.of_role.reset(), t.of_warp.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n));
       t.points = dealt && own.of(t.min) ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
@@ -289,7 +291,7 @@ class SyncPlacer {
   }
   bool stays_with_thread(const Touch& a, const Touch& b) const {
     if (a.buffer != b.buffer) return false;
-    if (a.own && a.own == b.own) return true;
+    if ((a.own && a.own == b.own) || (a.of_role && a.of_role == b.of_role && a.by == b.by)) return true;
     if (a.min.empty() || !a.lasting || !equal(a.min, b.min)) return false;
     if (a.points && b.points) return a.by == b.by && *a.points == *b.points;
     return a.of_thread && b.of_thread && analysis::is_own_element(a.min, launch_, bound_);
@@ -342,9 +344,10 @@ class SyncPlacer {
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
            o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
-           o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
-           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
-           o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+           o.of_role == t.of_role && o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by &&
+           o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting &&
+           o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+           equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
@@ -527,7 +530,7 @@ class SyncPlacer {
   template <class Loop>
   void loop(const Loop& n, const Stmt& s, Body& out) {
     condition(s, out);
-    const Touches before = open_;
+    Touches before = open_;
     Loop copy = n;
     copy.body = turns(n, s);
     // What stands open before the loop is cheaper to order once than in every turn.
@@ -536,17 +539,32 @@ class SyncPlacer {
       open_ = before, ordered();
       Body none;
       condition(s, none);  // it is read behind that barrier
+      Touches behind = open_;
       Body first_ordered = turns(n, s);
       if (barriers(first_ordered) < each) {
         const Touches after_ordered = std::exchange(open_, before);
         fence(s->location, out);
         out.push_back(barrier(s->location));
-        open_ = after_ordered, copy.body = std::move(first_ordered);
+        open_ = after_ordered, copy.body = std::move(first_ordered), before = std::move(behind);
       } else {
         open_ = after;
       }
     }
+    fence_before(n, s, before, copy.body, out);
     out.push_back(make_stmt(std::move(copy), s->location));
+  }
+  // What stands open before the loop is cheaper to fence once than in every turn.
+  template <class Loop>
+  void fence_before(const Loop& n, const Stmt& s, const Touches& before, Body& body, Body& out) {
+    const int64_t each = fences(body);
+    if (each == 0) return;
+    const Touches after = std::exchange(open_, before);
+    Body first;
+    fence(s->location, first);
+    Body fenced = first.empty() ? body : turns(n, s);
+    if (fences(fenced) >= each) return void(open_ = after);
+    body = std::move(fenced);
+    out.insert(out.end(), first.begin(), first.end());
   }
   // The body for every turn of a loop, and what is open after it: what is open at the start of a turn is so before the
   // loop, or at the end of the turn before. A barrier that this asks for may take the place of another, behind which
@@ -580,6 +598,16 @@ class SyncPlacer {
   static int64_t barriers(const Body& b) {
     int64_t count = 0;
     walk(b, [&](const Stmt& s) { count += s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Warp ? 1 : 0; });
+    return count;
+  }
+  // One that waits for the whole device counts for many.
+  static int64_t fences(const Body& b) {
+    int64_t count = 0;
+    walk(b, [&](const Stmt& s) {
+      const auto* n = s.as<Fence>();
+      if (n && n->proxy == FenceProxy::AsyncAll) count += 64;
+      if (n && n->proxy == FenceProxy::Async) count += 1;
+    });
     return count;
   }
   // Indices of the iteration before say nothing about those of this one.

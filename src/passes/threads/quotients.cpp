@@ -56,6 +56,16 @@ class Quotients {
     }));
     divide_what_is_not_normal(
         quotient, least, is_moderate(divisor), dividend_of, [&](const Expr&) { return divisor; }, out);
+    // Rows that are masked are divided by 0, which a division of its own takes long for: by what has no mantissa, the
+    // product with the reciprocal, infinite or 0 with its sign, is exact, and no number where the quotient is none.
+    If slow = *out.back().as<If>();
+    Body product{lanes([&](const Expr& i) {
+      return Body{l_.make(Store{{quotient, {i}}, binary(BinaryOp::Mul, dividend_of(i), inverse)})};
+    })};
+    const Expr has_mantissa = logical_and(binary(BinaryOp::Lt, constant(f32, 0.0), size(divisor)),
+                                          binary(BinaryOp::Lt, size(divisor), constant(f32, kInfinity)));
+    slow.then_body = {l_.make(If{has_mantissa, std::move(slow.then_body), std::move(product)})};
+    out.back() = l_.make(std::move(slow));
     return quotient;
   }
   // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and

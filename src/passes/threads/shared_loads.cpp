@@ -10,7 +10,7 @@ using namespace ir;
 
 namespace {
 
-// x = whole + rest where d divides `whole` and rest is in [0, d).
+// x = whole + rest where d divides `whole`, which is the same in all lanes, and rest is in [0, d).
 struct Parts {
   Expr whole, rest;
 };
@@ -27,6 +27,23 @@ std::optional<Parts> parted(const Expr& x, int64_t d, VarId lane, const Lowering
   const Interval range = l.intervals.of(out.rest);
   if (range.low < 0 || range.high >= d) return std::nullopt;
   return out;
+}
+
+// The same of any rest that nothing but the lane is in, where the sum does not wrap.
+std::optional<Parts> lanes_apart(const Expr& x, int64_t d, VarId lane, const Lowering& l) {
+  const auto* s = x.as<Sum>();
+  const Interval all = l.intervals.of(x), type = range_of_type(x->type);
+  if (!s || s->terms.size() < 2 || s->constant != 0 || all.low < 0 || all.high >= type.high) return std::nullopt;
+  std::vector<Term> whole, rest;
+  for (const Term& t : s->terms) {
+    const std::set<VarId> used = used_vars(t.value);
+    const bool of_lane = used.contains(lane);
+    if (of_lane ? used.size() > 1 : analysis::power_of_two_divisor(sum({t}, 0, x->type), l.program) % d != 0)
+      return std::nullopt;
+    (of_lane ? rest : whole).push_back(t);
+  }
+  if (rest.empty()) return std::nullopt;
+  return Parts{sum(std::move(whole), 0, x->type), sum(std::move(rest), 0, x->type)};
 }
 
 bool reads(const Expr& e, function_ref<bool(const Load&)> what) {
@@ -132,9 +149,18 @@ Body without_lanes_in_quotients(const Body& body, VarId lane, Lowering& l) {
     if (!n || (n->op != BinaryOp::FloorDiv && n->op != BinaryOp::FloorMod)) return std::nullopt;
     const int64_t d = constant_int(n->b).value_or(0);
     if (d < 2 || (d & (d - 1)) != 0) return std::nullopt;
-    const auto parts = parted(n->a, d, lane, l);
-    if (!parts) return std::nullopt;
-    return n->op == BinaryOp::FloorMod ? parts->rest : binary(BinaryOp::FloorDiv, parts->whole, n->b);
+    if (const auto apart = lanes_apart(n->a, d, lane, l)) {
+      const Expr of_lanes = binary(n->op, apart->rest, n->b);
+      return n->op == BinaryOp::FloorMod ? of_lanes : add(binary(BinaryOp::FloorDiv, apart->whole, n->b), of_lanes);
+    }
+    // What is below a divisor of d adds nothing to the quotient of a multiple of that, and all of itself to the rest.
+    for (int64_t part = d; part > 1; part /= 2) {
+      const auto parts = parted(n->a, part, lane, l);
+      if (!parts) continue;
+      if (n->op == BinaryOp::FloorDiv) return binary(BinaryOp::FloorDiv, parts->whole, n->b);
+      return part == d ? parts->rest : add(binary(BinaryOp::FloorMod, parts->whole, n->b), parts->rest);
+    }
+    return std::nullopt;
   });
 }
 

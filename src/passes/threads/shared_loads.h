@@ -6,7 +6,7 @@
 namespace tilewright::passes {
 
 // Quotients by a power of two of which the lanes' number is no part: (8 x + lane) // 8 is x where lane is below 8, and
-// its remainder is lane.
+// its remainder is lane; (8 x + lane) // 32 is 8 x // 32, and its remainder 8 x % 32 + lane.
 ir::Body without_lanes_in_quotients(const ir::Body& body, ir::VarId lane, Lowering& l);
 
 struct SharedLoads {

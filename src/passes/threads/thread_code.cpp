@@ -313,8 +313,33 @@ class ThreadCode {
     if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
     if (const int64_t turns = f.kind == LoopKind::Serial ? turns_on_their_way(n, team) : 1; turns > 1)
       f.kind = LoopKind::Unroll, f.factor = turns, streams_ = true;
+    else if (f.kind == LoopKind::Serial && waits_in_turns(n))
+      f.kind = LoopKind::Unroll;
     copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
     return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // Whether a thread waits for memory of the device in each of a few turns that do not wait for each other: unrolled,
+  // all ask for it at once. The device compiler leaves such loops as they are where a turn is long.
+  bool waits_in_turns(const For& n) const {
+    constexpr int64_t kMostTurns = 8;
+    constexpr int kMostStatements = 32;
+    const auto turns = constant_int(n.extent);
+    if (!turns || *turns < 2 || *turns > kMostTurns) return false;
+    bool reads = false, short_turns = true;
+    int statements = 0;
+    walk(n.body, [&](const Stmt& s) {
+      const auto* inner = s.as<For>();
+      const auto* store = s.as<Store>();
+      const bool own = store && l_.buffer(l_.program.root(store->to.buffer)).space != Space::Global;
+      short_turns =
+          short_turns && ++statements <= kMostStatements &&
+          (own || s.as<Let>() || s.as<Assume>() || s.as<Call>() || (inner && inner->kind == LoopKind::Vectorized));
+    });
+    walk_exprs(n.body, [&](const Expr& e) {
+      const auto* load = e.as<Load>();
+      reads = reads || (load && l_.is_global(load->buffer));
+    });
+    return reads && short_turns;
   }
   // The turns of a loop whose loads are on their way together: of one that does nothing but bring elements of tensors
   // to registers and compute with them, as many as a thread has registers for. Neighbours in memory come close in time

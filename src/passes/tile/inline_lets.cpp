@@ -36,6 +36,21 @@ bool stays_in_type(const Expr& value, const Intervals& intervals) {
                      [&](const Term& t) { return fits(intervals.of(ir::sum({t}, 0, w->type)), value->type); });
 }
 
+// Quotients of sums of which the divisor divides each part are sums, where no part wraps around.
+std::optional<Expr> whole_quotient(const Expr& e, const Intervals& intervals) {
+  const auto* b = e.as<Binary>();
+  const auto* s = b && b->op == BinaryOp::FloorDiv ? b->a.as<ir::Sum>() : nullptr;
+  const int64_t by = s ? constant_int(b->b).value_or(0) : 0;
+  if (by <= 1 || s->constant % by != 0) return std::nullopt;
+  std::vector<Term> terms;
+  for (const Term& t : s->terms) {
+    if (t.coefficient % by != 0) return std::nullopt;
+    terms.push_back({t.coefficient / by, t.value});
+  }
+  if (!fits(intervals.of(widen(b->a)), b->a->type)) return std::nullopt;
+  return ir::sum(std::move(terms), s->constant / by, e->type);
+}
+
 }  // namespace
 
 TileProgram inline_lets(TileProgram program) {
@@ -43,18 +58,18 @@ TileProgram inline_lets(TileProgram program) {
   for (Launch& launch : program.launches) {
     Substitution values;
     const Intervals intervals = ranges_in(launch, ranges_of_symbols(program));
+    const auto quotient = [&](const Expr& e) { return whole_quotient(e, intervals); };
     walk(launch.body, [&](const Stmt& s) {
       const auto* let = s.as<Let>();
-      if (!let || !is_linear(let->value) || of_buffers.contains(let->var)) return;
-      if (Expr value = substitute(let->value, values); stays_in_type(value, intervals))
-        values[let->var] = std::move(value);
+      if (!let || !let->value->type.is_int() || of_buffers.contains(let->var)) return;
+      Expr value = rewrite(substitute(let->value, values), quotient);
+      if (is_linear(value) && stays_in_type(value, intervals)) values[let->var] = std::move(value);
     });
-    if (values.empty()) continue;
     const Body without = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* let = s.as<Let>();
       return let && values.contains(let->var) ? std::optional(Body{}) : std::nullopt;
     });
-    launch.body = substitute(without, values);
+    launch.body = rewrite_exprs(substitute(without, values), quotient);
   }
   return program;
 }

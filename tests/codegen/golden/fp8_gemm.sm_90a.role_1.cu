@@ -24,7 +24,7 @@
         }
       }
       // fp8_gemm.cpp:52
-      scale_B_next = SB[(bx * 128 >> 7) * 128ll];
+      scale_B_next = SB[bx * 128ll];
       // fp8_gemm.cpp:44
       for (int32_t k_of_4 = 0; k_of_4 < 32; ++k_of_4) {
         alignas(16) float scales0[2];
@@ -69,7 +69,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B = scale_B_next;
-        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 1, 127)];
+        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 1, 127)];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -109,7 +109,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_1 = scale_B_next;
-        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 2, 127)];
+        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 2, 127)];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -149,7 +149,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_2 = scale_B_next;
-        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 3, 127)];
+        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 3, 127)];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -179,7 +179,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_3 = scale_B_next;
-        scale_B_next = SB[(bx * 128 >> 7) * 128ll + min<int32_t>(k_of_4 * 4 + 4, 127)];
+        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 4, 127)];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<0>();
         tw_hold(inner0);

@@ -138,17 +138,24 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, ui
       least = min_nan_f32(least, abs_f32(rounded));
     }
     if (!(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f && 8.6736174e-19f <= least)) {
-      least = __int_as_float(0x7f800000);
-      #pragma unroll
-      for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-        const float x_1 = x[r * 8 + r_1];
-        least = min_nan_f32(least, abs_f32(x_1 == 0.0f ? __int_as_float(0x7f800000) : quotient[r_1]));
-        quotient[r_1] = x_1 == 0.0f ? (x_1 * divisor) : (quotient[r_1]);
-      }
-      if (!(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f && 8.6736174e-19f <= least)) {
+      if (0.0f < abs_f32(divisor) && abs_f32(divisor) < __int_as_float(0x7f800000)) {
+        least = __int_as_float(0x7f800000);
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          quotient[r_1] = x[r * 8 + r_1] / divisor;
+          const float x_1 = x[r * 8 + r_1];
+          least = min_nan_f32(least, abs_f32(x_1 == 0.0f ? __int_as_float(0x7f800000) : quotient[r_1]));
+          quotient[r_1] = x_1 == 0.0f ? (x_1 * divisor) : (quotient[r_1]);
+        }
+        if (!(9.094947e-13f <= abs_f32(divisor) && abs_f32(divisor) <= 1099511600000.0f && 8.6736174e-19f <= least)) {
+          #pragma unroll
+          for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+            quotient[r_1] = x[r * 8 + r_1] / divisor;
+          }
+        }
+      } else {
+        #pragma unroll
+        for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
+          quotient[r_1] = x[r * 8 + r_1] * inverse;
         }
       }
     }
