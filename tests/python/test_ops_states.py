@@ -1,14 +1,12 @@
 """The parts of state spaces of tilewright.ops, beside PyTorch in float64: step sizes with biases and bounds, chunks that suit no
-tile, products on tensor cores."""
+tile."""
 
 import pytest
-import tilewright as tw
 
 torch = pytest.importorskip("torch")
 
 import tilewright.ops as ops  # noqa: E402
 from tilewright.ops import state_spaces as states  # noqa: E402
-from tilewright.ops.programs import state_spaces as programs  # noqa: E402
 
 F = torch.nn.functional
 
@@ -79,18 +77,3 @@ def test_what_is_beyond_a_chunk_does_not_reach_into_it(monkeypatch):
     got = ops.ssd_chunk_scan(x, cb, sums, C, before, dt)
     assert got[:, :5].isfinite().all() and not got[:, 5:].isfinite().any()
     assert ops.ssd_chunk_state(x, B, dt, sums)[:, 0].isfinite().all()
-
-
-def on_tensor_cores(family, products, **options):
-    """That every product of the program is by wgmma."""
-    page = str(tw.compile(family.program(**options), target="cuda -arch=sm_90a", engine=None).explain("sm_90a"))
-    gemms = {line.strip() for line in page.splitlines() if "gemm:" in line}
-    assert len(gemms) == products and "wgmma.mma_async" in page, gemms
-    assert "multiply-adds" not in page and "mma.sync" not in page
-
-
-def test_parts_of_chunks_are_on_tensor_cores(monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_NVRTC", "/nowhere")  # the page says less of registers, in a tenth of the time
-    shared = {"x": "bfloat16", "step": "float32", "whole": False, "stages": 2, "threads": 128}
-    on_tensor_cores(programs.chunk_state, 1, marked=False, rows=64, columns=128, depth=64, **shared)
-    on_tensor_cores(programs.chunk_scan, 2, product="float32", state="float32", columns=64, depth=128, **shared)

@@ -1,4 +1,8 @@
-"""Linear attention: gated (GLA), with one decay a head, by delta rules; of sequences and of one position after the other."""
+"""Linear attention: gated (GLA), with one decay a head, by delta rules; of sequences and of one position after the other.
+
+Of float16 and bfloat16 on a GPU a sequence is computed in chunks of 64 positions, by products on tensor cores: sums, states and
+decays are float32; as operands the state before a chunk, the weights of pairs of positions and what is written to the state
+are rounded to the dtype of q. All else is float32, position after position."""
 
 from __future__ import annotations
 
@@ -12,24 +16,44 @@ def _kind(x):
     return str(x.dtype).removeprefix("torch.")
 
 
-def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
+_CHUNK = 64  # positions, as in the programs
+_SHORT = 32  # positions: fewer are walked in less time than the launches of chunks take, and one of decoding always is
+_BLOCKS = 100  # that have most of a GPU at work
+_MOST_KEYS = 256  # of a state that a block has in registers
+
+
+def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype, out_dtype):
     """q, k: (batch, positions, key heads, keys); v: (batch, positions, heads, values); strides are any but along the last."""
     import torch
 
+    batch, length, heads, values = v.shape
+    keys = q.shape[-1]
+    made = v.new_empty(v.shape, dtype=getattr(torch, out_dtype) if out_dtype else v.dtype)
+    state = v.new_empty((batch, heads, keys, values), dtype=getattr(torch, state_dtype))
+    if not state.numel():
+        return made.zero_(), state
+    q, k, v = (t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous() for t in (q, k, v))
+    initial = None if initial is None else initial.to(state.dtype).contiguous()
+    beta = None if beta is None else beta.float()
+    narrow = _kind(v) in ("float16", "bfloat16") and q.dtype == v.dtype
+    # Products of float32 lose 13 bits of it on tensor cores, and a processor walks as fast as it multiplies.
+    by = chunked if on_gpu(v) and narrow and length > _SHORT and keys <= _MOST_KEYS else walked
+    by(q, k, v, decay, beta, initial, corrects, scale, made, state)
+    return made, state
+
+
+def walked(q, k, v, decay, beta, initial, corrects, scale, made, state):
+    """Position after position, into `made` and `state`."""
     from .programs import recurrences
 
     batch, length, heads, values = v.shape
     keys = q.shape[-1]
-    made = v.new_empty(v.shape)
-    state = v.new_empty((batch, heads, keys, values), dtype=getattr(torch, state_dtype))
-    if not state.numel():
-        return made, state
-    gpu = on_gpu(v)
     padded = max(16, up_to_power_of_two(keys))
-    columns = min(up_to_power_of_two(values), max(4, 2048 // padded) if gpu else max(16, 4096 // padded))
+    columns = min(up_to_power_of_two(values), max(4, 2048 // padded) if on_gpu(v) else max(16, 4096 // padded))
     decays = "" if decay is None else "key" if decay.dim() == 4 else "head"
     options = {
         "x": _kind(v),
+        "result": _kind(made),
         "decays": decays,
         "gates": beta is not None,
         "corrects": corrects,
@@ -37,23 +61,76 @@ def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
         "keys": padded,
         "columns": columns,
         "positions": 0,
-        "state": state_dtype,
+        "state": _kind(state),
         "threads": 128,
     }
-    nothing = v.new_empty((1,), dtype=torch.float32)
-    q, k, v = (t if t.stride(-1) == 1 or t.shape[-1] == 1 else t.contiguous() for t in (q, k, v))
-    decay = nothing.expand(batch, length, heads, keys if decays == "key" else 1) if decay is None else decay.float()
-    decay = decay.unsqueeze(-1) if decays == "head" else decay
-    if decays and decay.shape[-1] > 1 and decay.stride(-1) != 1:
+    nothing = v.new_empty((1,), dtype=made.dtype).float()
+    decay = nothing.new_empty((batch, length, heads)) if decay is None else decay.float()
+    decay = decay if decays == "key" else decay.unsqueeze(-1)
+    if decay.shape[-1] > 1 and decay.stride(-1) != 1:
         decay = decay.contiguous()
-    decay = decay if decays else nothing.new_empty((batch, length, heads, 1))
-    beta = nothing.new_empty((batch, length, heads)) if beta is None else beta.float()
-    initial = state if initial is None else initial.to(state.dtype).contiguous()
-    launch(recurrences.walk, options, q, k, v, decay, beta, initial, made, state, float(scale))
-    return made, state
+    beta = nothing.new_empty((batch, length, heads)) if beta is None else beta
+    launch(
+        recurrences.walk, options, q, k, v, decay, beta, state if initial is None else initial, made, state, float(scale)
+    )
 
 
-def _reference(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
+def chunked(q, k, v, decay, beta, initial, corrects, scale, made, state):
+    """By chunks of 64 positions, into `made` and `state`: what of a chunk is known without the state, of all chunks at once; then
+    outputs and states, one chunk after the other."""
+    import torch
+
+    from .programs import linear_chunks as programs
+
+    batch, length, heads, values = v.shape
+    keys, x, chunks = q.shape[-1], _kind(v), -(-length // _CHUNK)
+    padded = max(16, up_to_power_of_two(keys))
+    decays = "" if decay is None else "key" if decay.dim() == 4 else "head"
+    gates = beta is not None and not corrects
+    none = v.new_empty((1, 1, 1), dtype=torch.float32)
+    left, pairs, w = none, v.new_empty((1, 1, 1, 1)), v.new_empty((1, 1, 1, 1))
+
+    def of_chunks(*extents, dtype=None):
+        return v.new_empty((batch * heads, chunks, *extents), dtype=dtype or v.dtype)
+
+    def of_positions(t, extent):
+        """What was made of chunks, as (batch, positions, heads, extent)."""
+        return t.view(batch, heads, chunks * _CHUNK, -1).transpose(1, 2)[:, :length, :, :extent]
+
+    if decays == "key":
+        decay = decay if decay.stride(-1) == 1 or keys == 1 else decay.contiguous()
+        by_queries, by_keys = of_chunks(_CHUNK, padded), of_chunks(_CHUNK, padded)
+        left, pairs = of_chunks(padded, dtype=torch.float32), of_chunks(_CHUNK, _CHUNK)
+        options = {"x": x, "decay": _kind(decay), "keys": padded, "threads": 512 if padded > 128 else 256}
+        launch(programs.weights, options, q, k, decay, by_queries, by_keys, left, pairs)
+        q, k = of_positions(by_queries, keys), of_positions(by_keys, keys)
+    decay = decay.float() if decays == "head" else none
+    if corrects:
+        w, u = of_chunks(_CHUNK, padded), of_chunks(_CHUNK, values)
+        columns = min(128, max(16, up_to_power_of_two(values)))
+        options = {"x": x, "decays": decays, "keys": padded, "columns": columns, "threads": 128}
+        launch(programs.corrections, options, k, v, decay, beta, w, u)
+        v = of_positions(u, values)
+    # A block has columns of a state in registers, and walks alone: fewer columns where there would be few blocks.
+    few = padded > 128 or values <= 32 or batch * heads * values < 64 * _BLOCKS
+    options = {
+        "x": x,
+        "result": _kind(made),
+        "decays": decays,
+        "gates": gates,
+        "corrects": corrects,
+        "begins": initial is not None,
+        "keys": padded,
+        "columns": 32 if few else 64,
+        "state": _kind(state),
+        "stages": 2,
+        "threads": 128 if padded < 128 else 256,
+    }
+    given = q, k, v, decay, beta if gates else none, left, pairs, w, state if initial is None else initial
+    launch(programs.attend, options, *given, made, state, float(scale))
+
+
+def _reference(q, k, v, decay, beta, initial, corrects, scale, state_dtype, out_dtype):
     import torch
 
     kind = torch.float32 if v.dtype in (torch.float16, torch.bfloat16) else v.dtype
@@ -75,12 +152,13 @@ def _reference(q, k, v, decay, beta, initial, corrects, scale, state_dtype):
         rows.append(scale * torch.einsum("bhkv,bhk->bhv", state, wide_q[:, t]))
     made = torch.stack(rows, 1) if rows else v.new_zeros(v.shape)
     ends = getattr(torch, state_dtype) if kind is not torch.float64 else kind
-    return made.to(v.dtype), state.to(ends)
+    result = getattr(torch, out_dtype) if out_dtype and kind is not torch.float64 else v.dtype
+    return made.to(result), state.to(ends)
 
 
 walk = Core(
     "linear_attention",
-    "(Tensor q, Tensor k, Tensor v, Tensor? decay, Tensor? beta, Tensor? initial, bool corrects, float scale, str state_dtype)"
+    "(Tensor q, Tensor k, Tensor v, Tensor? decay, Tensor? beta, Tensor? initial, bool corrects, float scale, str state_dtype, str out_dtype)"
     " -> (Tensor, Tensor)",
     _run,
     _reference,
@@ -117,11 +195,11 @@ def gla(q, k, v, g, initial_state=None, *, scale=None, layout="bthd"):
 
     q, k, g: (batch, positions, heads, keys); v: (batch, positions, heads, values), or with layout "bhtd" heads first;
     float16, bfloat16 or float32 (g any of them, the logarithm of the decay, at most 0). initial_state: (batch, heads, keys,
-    values), zeros if None; the final one is float32. scale: 1 / sqrt(keys) if None. Computed in float32, position after
-    position. Has gradients in PyTorch."""
+    values), zeros if None; the final one is float32. scale: 1 / sqrt(keys) if None. Of narrow floats on a GPU operands
+    of products are rounded to their dtype, all else is float32. Has gradients in PyTorch."""
     q, k, v, (g,) = _checked("gla", q, k, v, layout, initial_state, g=(g, 4))
     return _laid(
-        walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout
+        walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32", ""), layout
     )
 
 
@@ -131,9 +209,10 @@ def delta_net(q, k, v, beta, initial_state=None, *, scale=1.0, layout="bthd"):
 
     q, k: (batch, positions, heads, keys); v: (batch, positions, heads, values); beta: (batch, positions, heads), or with
     layout "bhtd" heads first; float16, bfloat16 or float32. initial_state: (batch, heads, keys, values), zeros if None; the
-    final one is float32. Computed in float32, position after position. Has gradients in PyTorch."""
+    final one is float32. Of narrow floats on a GPU operands of products are rounded to their dtype, all else is float32. Has
+    gradients in PyTorch."""
     q, k, v, (beta,) = _checked("delta_net", q, k, v, layout, initial_state, beta=(beta, 3))
-    return _laid(walk(q, k, v, None, beta, initial_state, True, float(scale), "float32"), layout)
+    return _laid(walk(q, k, v, None, beta, initial_state, True, float(scale), "float32", ""), layout)
 
 
 def gated_delta_net(q, k, v, g, beta, initial_state=None, *, scale=1.0, layout="bthd"):
@@ -141,7 +220,7 @@ def gated_delta_net(q, k, v, g, beta, initial_state=None, *, scale=1.0, layout="
 
     g, beta: (batch, positions, heads), g the logarithm of the decay, at most 0; all else as for delta_net()."""
     q, k, v, (g, beta) = _checked("gated_delta_net", q, k, v, layout, initial_state, g=(g, 3), beta=(beta, 3))
-    return _laid(walk(q, k, v, g, beta, initial_state, True, float(scale), "float32"), layout)
+    return _laid(walk(q, k, v, g, beta, initial_state, True, float(scale), "float32", ""), layout)
 
 
 def retention(q, k, v, g, initial_state=None, *, scale=None, layout="bthd"):
@@ -150,7 +229,7 @@ def retention(q, k, v, g, initial_state=None, *, scale=None, layout="bthd"):
     g: (batch, positions, heads); all else as for gla()."""
     q, k, v, (g,) = _checked("retention", q, k, v, layout, initial_state, g=(g, 3))
     return _laid(
-        walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32"), layout
+        walk(q, k, v, g, None, initial_state, False, q.shape[-1] ** -0.5 if scale is None else float(scale), "float32", ""), layout
     )
 
 
@@ -163,7 +242,7 @@ def _decode(name, q, k, v, state, corrects, scale, g=None, beta=None):
         if t is not None:
             check(name, argument, t, FLOATS, shape=tuple(q.shape) if argument == "g" and not corrects else tuple(q.shape[:2]))
     given = [None if t is None else t.unsqueeze(1) for t in (q, k, v, g, beta)]
-    made, ends = walk(*given, state, corrects, scale, name_of(state.dtype))
+    made, ends = walk(*given, state, corrects, scale, name_of(state.dtype), "")
     return made.squeeze(1), ends
 
 

@@ -238,6 +238,7 @@ def ssd_state_passing(states, dA_chunk_cumsum, initial_states=None):
         False,
         1.0,
         "float32",
+        "",
     )
     first = torch.zeros_like(made[:, :1]) if initial_states is None else initial_states[:, None].float()
     return torch.cat((first, made[:, :-1]), 1), ends.squeeze(2)
@@ -336,8 +337,8 @@ def mamba2(x, dt, A, B, C, dt_bias=None, initial_states=None, *, dt_softplus=Tru
 
     x: (batch, positions, heads, values); dt: float32 (batch, positions, heads); A, dt_bias: float32 (heads,); B, C: (batch,
     positions, groups, states), groups divide heads; initial_states: float32 (batch, heads, values, states). dt is dt +
-    dt_bias, its softplus if dt_softplus. Any number of positions; float16, bfloat16, float32, computed in float32, position
-    after position. Has gradients in PyTorch."""
+    dt_bias, its softplus if dt_softplus. Any number of positions; float16, bfloat16, float32. Of narrow floats
+    on a GPU operands of products are rounded to their dtype, all else is float32. Has gradients in PyTorch."""
     name = "mamba2"
     x = check(name, "x", x, rank=4)
     batch, positions, heads, values = x.shape
@@ -351,7 +352,7 @@ def mamba2(x, dt, A, B, C, dt_bias=None, initial_states=None, *, dt_softplus=Tru
     if initial_states is not None:
         check(name, "initial_states", initial_states, ("float32",), shape=(batch, heads, values, B.shape[-1]))
         begins = initial_states.transpose(2, 3)
-    made, ends = walk(C.float(), B.float(), x.float(), steps * A, steps, begins, False, 1.0, "float32")
+    made, ends = walk(C, B, x, steps * A, steps, begins, False, 1.0, "float32", "float32")
     return made, ends.transpose(2, 3).contiguous()
 
 

@@ -9,12 +9,12 @@ from ...kernels.programs import Family
 
 
 @Family
-def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, threads):
+def walk(x, result, decays, gates, corrects, begins, keys, columns, positions, state, threads):
     """For each position t of a head: S = exp(G) S; with `corrects` v = beta (v - S^T k), else v = beta v; S = S + k v^T; O =
     scale S^T q. decays: "" (none), "head" (G is one number) or "key" (one for each row of S). `gates`: there is a beta. A
     block has `columns` columns of the state of a head; `begins`: I is where it begins. Heads of q and k may be fewer:
     neighbours share. `positions`: the extent of time if it is small and fixed, or 0. state: the dtype of I and of E,
-    where it ends."""
+    where it ends; result: that of O."""
     B, L, H, HK, D, V = T.dynamic("B, L, H, HK, D, V")
     (qb, qt, qh), (kb, kt, kh) = T.dynamic("qb, qt, qh"), T.dynamic("kb, kt, kh")
     (vb, vt, vh), (gb, gt, gh), (eb, et, eh), (ob, ot, oh) = (T.dynamic(f"{n}b, {n}t, {n}h") for n in "vgeo")
@@ -27,7 +27,7 @@ def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, th
         G: T.StridedTensor((B, L, H, D if decays == "key" else 1), (gb, gt, gh, 1), "float32"),
         beta: T.StridedTensor((B, L, H), (eb, et, eh), "float32"),
         I: T.Tensor((B, H, D, V), state),
-        O: T.StridedTensor((B, L, H, V), (ob, ot, oh, 1), x),
+        O: T.StridedTensor((B, L, H, V), (ob, ot, oh, 1), result),
         E: T.Tensor((B, H, D, V), state),
         scale: T.float32,
     ):
@@ -70,7 +70,7 @@ def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, th
                     part[i, j] = s[i, j] * q[i]
                 T.reduce_sum(part, o, dim=0)
                 for j in T.Parallel(columns):
-                    O[b, t, h, bx * columns + j] = T.cast(o[j], x)
+                    O[b, t, h, bx * columns + j] = T.cast(o[j], result)
             for i, j in T.Parallel(keys, columns):
                 E[b, h, i, bx * columns + j] = T.cast(s[i, j], state)
 
