@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 import tilewright.ops as ops  # noqa: E402
 from tilewright.ops import recurrences  # noqa: E402
+from tilewright.ops.calls import Place  # noqa: E402
 from tilewright.ops.programs import linear_chunks as programs  # noqa: E402
 from tilewright.ops.programs import state_spaces  # noqa: E402
 
@@ -123,6 +124,23 @@ def test_chunks_are_multiplied_on_tensor_cores(threads, keys, columns, without_r
         on_tensor_cores(programs.attend, decays=decays, gates=gates, corrects=corrects, **walk)
     on_tensor_cores(programs.weights, decay="float32", threads=512 if keys > 128 else 256, **shared)
     on_tensor_cores(programs.corrections, decays="head", columns=128, threads=128, **shared)
+
+
+@pytest.mark.parametrize("arch, keys, columns", [("sm_80", 128, 64), ("sm_86", 64, 64), ("sm_120a", 64, 64)])
+def test_blocks_have_room_for_chunks(arch, keys, columns, without_registers, monkeypatch):
+    walk = dict(x="float16", result="float32", keys=keys, begins=True, columns=columns, state="float32", stages=2)
+    walk["threads"] = 256 if keys > 64 else 128
+    for corrects, decays in ((True, "head"), (False, "key")):
+        page = programs.attend.program(decays=decays, gates=False, corrects=corrects, **walk).program.explain(arch, False, {})
+        assert "mma.sync" in page and "multiply-adds" not in page
+    found = []
+    for name in ("walked", "chunked"):
+        monkeypatch.setattr(recurrences, name, lambda *_, name=name: found.append(name))
+    monkeypatch.setattr(recurrences, "place_of", lambda x: Place("cuda", arch))
+    monkeypatch.setattr(recurrences, "on_gpu", lambda x: True)
+    for n in (keys, keys + 1):
+        ops.gla(*[torch.zeros(1, 33, 1, n, dtype=torch.float16)] * 4)
+    assert found == ["chunked", "walked"]
 
 
 def test_parts_of_state_spaces_are_multiplied_on_tensor_cores(without_registers):

@@ -6,7 +6,7 @@ are rounded to the dtype of q. All else is float32, position after position."""
 
 from __future__ import annotations
 
-from .calls import name_of
+from .calls import name_of, place_of
 from .operators import FLOATS, Core, check, check_choice, launch, on_gpu, public, up_to_power_of_two
 
 _LAYOUTS = {"bthd": False, "bhtd": True}  # whether heads come before positions
@@ -19,7 +19,8 @@ def _kind(x):
 _CHUNK = 64  # positions, as in the programs
 _SHORT = 32  # positions: fewer are walked in less time than the launches of chunks take, and one of decoding always is
 _BLOCKS = 100  # that have most of a GPU at work
-_MOST_KEYS = 256  # of a state that a block has in registers
+_MOST_KEYS = 256  # of a state that a block has in registers, with what it multiplies on chip
+_FEWER_KEYS = {"sm_80": 128, "sm_87": 128, "sm_86": 64, "sm_89": 64, "sm_120a": 64, "sm_121a": 64}  # where there is less room
 
 
 def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype, out_dtype):
@@ -37,7 +38,8 @@ def _run(q, k, v, decay, beta, initial, corrects, scale, state_dtype, out_dtype)
     beta = None if beta is None else beta.float()
     narrow = _kind(v) in ("float16", "bfloat16") and q.dtype == v.dtype
     # Products of float32 lose 13 bits of it on tensor cores, and a processor walks as fast as it multiplies.
-    by = chunked if on_gpu(v) and narrow and length > _SHORT and keys <= _MOST_KEYS else walked
+    most = _FEWER_KEYS.get(place_of(v).arch, _MOST_KEYS)
+    by = chunked if on_gpu(v) and narrow and length > _SHORT and keys <= most else walked
     by(q, k, v, decay, beta, initial, corrects, scale, made, state)
     return made, state
 
