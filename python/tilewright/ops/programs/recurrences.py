@@ -54,8 +54,9 @@ def walk(x, result, decays, gates, corrects, begins, keys, columns, positions, s
                 for j in T.Parallel(columns):
                     v[j] = T.cast(X[b, t, h, bx * columns + j], "float32")
                 if decays:
+                    left = T.exp(G[b, t, h, 0]) if decays == "head" else 1
                     for i, j in T.Parallel(keys, columns):
-                        s[i, j] = s[i, j] * (g[i] if decays == "key" else T.exp(G[b, t, h, 0]))
+                        s[i, j] = s[i, j] * (g[i] if decays == "key" else left)
                 if corrects:
                     for i, j in T.Parallel(keys, columns):
                         part[i, j] = s[i, j] * k[i]
