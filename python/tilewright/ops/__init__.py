@@ -58,8 +58,7 @@ _FAMILIES = {
         "fp8_quant gemm_fp8 gemm_w4a16"
     ),
     "recurrences": (
-        "delta_net delta_net_decode gated_delta_net gated_delta_net_decode gla gla_decode mamba2 retention ssd_chunk_products "
-        "ssd_chunk_scan ssd_chunk_state ssd_da_cumsum ssd_decode ssd_state_passing"
+        "delta_net delta_net_decode gated_delta_net gated_delta_net_decode gla gla_decode retention"
     ),
     "reductions": (
         "all amax amin any count_nonzero inf_norm l1_norm l2_norm logsumexp max mean min prod std sum var var_mean"
@@ -81,6 +80,9 @@ _FAMILIES = {
     ),
     "sorting": (
         "argmax argmin argsort kthvalue median sort topk topk_selector"
+    ),
+    "state_spaces": (
+        "mamba2 ssd_chunk_products ssd_chunk_scan ssd_chunk_state ssd_da_cumsum ssd_decode ssd_state_passing"
     ),
 }
 _HOME = {name: module for module, names in _FAMILIES.items() for name in names.split()}

@@ -9,12 +9,12 @@ from ...kernels.programs import Family
 
 
 @Family
-def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, threads):
+def walk(x, result, decays, gates, corrects, begins, keys, columns, positions, state, threads):
     """For each position t of a head: S = exp(G) S; with `corrects` v = beta (v - S^T k), else v = beta v; S = S + k v^T; O =
     scale S^T q. decays: "" (none), "head" (G is one number) or "key" (one for each row of S). `gates`: there is a beta. A
     block has `columns` columns of the state of a head; `begins`: I is where it begins. Heads of q and k may be fewer:
     neighbours share. `positions`: the extent of time if it is small and fixed, or 0. state: the dtype of I and of E,
-    where it ends."""
+    where it ends; result: that of O."""
     B, L, H, HK, D, V = T.dynamic("B, L, H, HK, D, V")
     (qb, qt, qh), (kb, kt, kh) = T.dynamic("qb, qt, qh"), T.dynamic("kb, kt, kh")
     (vb, vt, vh), (gb, gt, gh), (eb, et, eh), (ob, ot, oh) = (T.dynamic(f"{n}b, {n}t, {n}h") for n in "vgeo")
@@ -27,7 +27,7 @@ def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, th
         G: T.StridedTensor((B, L, H, D if decays == "key" else 1), (gb, gt, gh, 1), "float32"),
         beta: T.StridedTensor((B, L, H), (eb, et, eh), "float32"),
         I: T.Tensor((B, H, D, V), state),
-        O: T.StridedTensor((B, L, H, V), (ob, ot, oh, 1), x),
+        O: T.StridedTensor((B, L, H, V), (ob, ot, oh, 1), result),
         E: T.Tensor((B, H, D, V), state),
         scale: T.float32,
     ):
@@ -54,8 +54,9 @@ def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, th
                 for j in T.Parallel(columns):
                     v[j] = T.cast(X[b, t, h, bx * columns + j], "float32")
                 if decays:
+                    left = T.exp(G[b, t, h, 0]) if decays == "head" else 1
                     for i, j in T.Parallel(keys, columns):
-                        s[i, j] = s[i, j] * (g[i] if decays == "key" else T.exp(G[b, t, h, 0]))
+                        s[i, j] = s[i, j] * (g[i] if decays == "key" else left)
                 if corrects:
                     for i, j in T.Parallel(keys, columns):
                         part[i, j] = s[i, j] * k[i]
@@ -70,90 +71,8 @@ def walk(x, decays, gates, corrects, begins, keys, columns, positions, state, th
                     part[i, j] = s[i, j] * q[i]
                 T.reduce_sum(part, o, dim=0)
                 for j in T.Parallel(columns):
-                    O[b, t, h, bx * columns + j] = T.cast(o[j], x)
+                    O[b, t, h, bx * columns + j] = T.cast(o[j], result)
             for i, j in T.Parallel(keys, columns):
                 E[b, h, i, bx * columns + j] = T.cast(s[i, j], state)
 
     return recurrence
-
-
-@Family
-def step(x, rows, threads):
-    """One position of a state whose every element decays by itself: S = exp(dt A) S + dt x B, y = S C. N is walked whole."""
-    B, H, P, N, G = T.dynamic("B, H, P, N, G")
-    width = 128
-
-    @T.prim_func
-    def state_step(
-        A: T.Tensor((H, P, N), "float32"),
-        dt: T.Tensor((B, H, P), "float32"),
-        X: T.Tensor((B, H, P), x),
-        Bs: T.Tensor((B, G, N), x),
-        Cs: T.Tensor((B, G, N), x),
-        S: T.Tensor((B, H, P, N), "float32"),
-        Y: T.Tensor((B, H, P), "float32"),
-        E: T.Tensor((B, H, P, N), "float32"),
-    ):
-        with T.Kernel(T.ceildiv(P, rows), H, B, threads=threads) as (bx, h, b):
-            total = T.alloc_fragment((rows, width), "float32")
-            y = T.alloc_fragment((rows,), "float32")
-            T.clear(total)
-            g = h // (H // G)
-            for t in T.serial(T.ceildiv(N, width)):
-                for i, j in T.Parallel(rows, width):
-                    p, n = bx * rows + i, t * width + j
-                    if T.logical_and(p < P, n < N):
-                        d = dt[b, h, p]
-                        grown = T.exp(d * A[h, p, n]) * S[b, h, p, n] + d * T.cast(Bs[b, g, n], "float32") * T.cast(
-                            X[b, h, p], "float32"
-                        )
-                        E[b, h, p, n] = grown
-                        total[i, j] = total[i, j] + grown * T.cast(Cs[b, g, n], "float32")
-            T.reduce_sum(total, y, dim=1)
-            for i in T.Parallel(rows):
-                Y[b, h, bx * rows + i] = y[i]
-
-    return state_step
-
-
-@Family
-def steps(softplus, bias, bounded, heads, rows, threads):
-    """Step sizes of a chunk and `heads` heads, dt plus its bias, softplus of that, between low and high; and the running sums
-    of them times A. A chunk is walked in tiles of `rows` positions; results lie along positions."""
-    B, L, H, CL = T.dynamic("B, L, H, CL")
-
-    @T.prim_func
-    def step_sizes(
-        dt: T.Tensor((B, L, H), "float32"),
-        A: T.Tensor((H,), "float32"),
-        D: T.Tensor((H if bias else 1,), "float32"),
-        S: T.Tensor((B, H, L), "float32"),
-        Y: T.Tensor((B, H, L), "float32"),
-        chunk: T.Tensor((CL,), "int8"),
-        low: T.float32,
-        high: T.float32,
-    ):
-        with T.Kernel(T.ceildiv(H, heads), L // CL, B, threads=threads) as (bx, c, b):
-            held = T.alloc_shared((rows, heads), "float32")
-            sums = T.alloc_shared((rows, heads), "float32")
-            before = T.alloc_shared((heads,), "float32")
-            T.clear(before)
-            for t in T.serial(T.ceildiv(CL, rows)):
-                for i, j in T.Parallel(rows, heads):
-                    at, h = t * rows + i, bx * heads + j
-                    v = dt[b, T.if_then_else(at < CL, c * CL + at, -1), h]
-                    v = v + D[h] if bias else v
-                    v = T.if_then_else(v > 20, v, T.log1p(T.exp(v))) if softplus else v
-                    v = T.if_then_else(T.isnan(v), v, T.min(T.max(v, low), high)) if bounded else v
-                    held[i, j] = v
-                    sums[i, j] = v * A[h]
-                T.cumsum(sums, sums, dim=0)
-                for j, i in T.Parallel(heads, rows):
-                    at, h = t * rows + i, bx * heads + j
-                    if T.logical_and(at < CL, h < H):
-                        S[b, h, c * CL + at] = held[i, j]
-                        Y[b, h, c * CL + at] = before[j] + sums[i, j]
-                for j in T.Parallel(heads):
-                    before[j] = before[j] + sums[rows - 1, j]
-
-    return step_sizes
