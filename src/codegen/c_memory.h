@@ -45,10 +45,10 @@ class CMemory : public CFamily {
 
   // The value that an atomic leaves, as bits, from the text of the old value.
   std::string updated(const ir::Atomic& n, DType type, const std::string& old);
-
- private:
   // With the swizzle of its memory.
   ir::Expr element_offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
+
+ private:
   std::optional<ir::Expr> in_32_bits(const ir::Expr& e, bool cut) const;
 
   const analysis::Bits bits_;

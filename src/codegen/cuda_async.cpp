@@ -159,6 +159,17 @@ void CudaAsync::tma(const Copy& n) {
   line(fmt::format("{}({});", name, fmt::join(given, ", ")));
 }
 
+void CudaAsync::store_to_peer(const Copy& n) {
+  const Buffer& to = program_.buffer(n.to.buffer);
+  const BufferId root = program_.root(n.to.buffer);
+  const std::string type = storage_type(to.type), place = text(element_offset(n.to.buffer, n.to.min)),
+                    word = to.type.storage_bits() == 32 ? "uint32_t" : "uint64_t",
+                    value = fmt::format("*(const {}*){}", word, pointer_to(n.from.buffer, n.from.min));
+  line(fmt::format("{}(&(({}*){})[{}], {}, {}, {});", helper("tw_store_to_peer"), type, pointer(root), place,
+                   pointer_to(n.completion.barrier.buffer, n.completion.barrier.indices), text(narrowed(to.cta)),
+                   value));
+}
+
 // ---- wgmma
 
 std::string CudaAsync::descriptor(const Region& r, bool transposed) {
@@ -290,6 +301,7 @@ bool CudaAsync::async_statement(const Stmt& s) {
   auto barrier = [&](const Element& e) { return pointer_to(e.buffer, e.indices); };
   if (const auto* n = s.as<Copy>()) {
     const Queue queue = n->completion.queue;
+    if (queue == Queue::StAsync) return store_to_peer(*n), true;
     const bool bulk = n->completion.barrier.valid() || queue == Queue::BulkStore || queue == Queue::Prefetch;
     if (bulk) tma(*n);
     return bulk;
@@ -318,6 +330,10 @@ bool CudaAsync::async_statement(const Stmt& s) {
                 "();"),
            true;
   }
+  if (const auto* n = s.as<Expect>(); n && n->cta)
+    return line(fmt::format("{}({}, {}, {});", helper("tw_arrive_expect_at"), barrier(n->barrier), text(n->cta),
+                            text(n->bytes))),
+           true;
   if (const auto* n = s.as<Expect>())
     return line(fmt::format("{}({}, {});", helper(n->arrive ? "tw_arrive_expect" : "tw_expect"), barrier(n->barrier),
                             text(n->bytes))),

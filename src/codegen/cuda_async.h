@@ -39,6 +39,7 @@ class CudaAsync : public CReports {
     return ir::constant_int(at) == 0 ? pointer(id) : pointer(id) + " + " + text(at);
   }
   void tma(const ir::Copy& n);
+  void store_to_peer(const ir::Copy& n);
   void make_tma(const std::string& name, const std::string& head, const std::string& instruction,
                 const std::string& order, const std::vector<std::string>& inputs, size_t rank);
   std::vector<size_t> walked_dims(const ir::Region& global) const;

@@ -162,6 +162,7 @@ class OperationWalk {
                              : "");
     if (n.completion.queue == ir::Queue::BulkStore)
       return n.combine == ir::Combine::None ? "TMA store from shared memory" : "TMA reduction from shared memory";
+    if (n.completion.queue == ir::Queue::StAsync) return "st.async to another block, whose barrier has the bytes";
     return "TMA load" + ring_of(n.to.buffer) + ", completes on an mbarrier";
   }
   bool is_staged(const ir::Copy& n) const {

@@ -90,6 +90,7 @@ class Steps {
                          n->completion.queue == ir::Queue::BulkStore  ? "TMA store"
                          : n->completion.queue == ir::Queue::Prefetch ? "prefetch to L2"
                          : n->completion.queue == ir::Queue::CpAsync  ? "cp.async"
+                         : n->completion.queue == ir::Queue::StAsync  ? "st.async"
                                                                       : "TMA load",
                          text(n->from), text(n->to));
     if (const auto* n = s.as<ir::Gemm>())

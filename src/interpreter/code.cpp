@@ -398,7 +398,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                       [&](const Role& op) { s.bodies = {steps(op.body)}; },
                       [&](const Arrive& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.cta)}; },
                       [&](const Expect& op) {
-                        s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes)};
+                        s.elements = {element(op.barrier)}, s.nodes = {node(op.bytes), node(op.cta)};
                         s.once = uniformity_ && uniformity_->is_uniform_control(stmt);
                       },
                       [&](const Wait& op) { s.elements = {element(op.barrier)}, s.nodes = {node(op.parity)}; },

@@ -132,7 +132,8 @@ void Strand::execute(const ir::Expect& op, const Step& s, Mask mask) {
   auto expect = [&] {
     int64_t lane = first_lane(mask);
     ArenaScope scope(arena_);
-    Barrier& b = barrier_at(block_, s.elements[0], mask, lane);
+    Block& block = op.cta ? block_at(eval(*s.nodes[1], mask).int_at(lane, frame_.shape.columns), lane) : block_;
+    Barrier& b = barrier_at(block, s.elements[0], mask, lane);
     b.bytes += eval(*s.nodes[0], mask).int_at(lane, frame_.shape.columns);
     if (op.arrive)
       arrive(s.elements[0], b, 1, lane);

@@ -273,9 +273,12 @@ void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
       if (from.count() > 0 && to.count() > 0) copy_box(op, from, to, lane);
     }
     if (!s.elements[0]) return;
-    if (const BufferCode& target = *s.regions[1].buffer; target.cta) {  // it is there: one arrival says so
+    if (const BufferCode& target = *s.regions[1].buffer;
+        target.cta) {  // it is there: one arrival says so, or its bytes
       const int64_t first = first_lane(mask);
       Block& block = block_at(eval_int(*target.cta, mask), first);
+      if (op.completion.queue == ir::Queue::StAsync)
+        return complete(block, s.elements[0], bytes_of(to.buffer->type, to.count()), mask);
       return arrive(s.elements[0], barrier_at(block, s.elements[0], mask, first), 1, first);
     }
     // The bytes of the tile, which are those on chip, also where a part is out of bounds.

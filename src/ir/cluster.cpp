@@ -43,9 +43,11 @@ bool reaches_blocks(const ProgramTables& program, const Stmt& s) {
   for (const Effect& e : own_effects_of(s).list)
     if (e.region.valid() && program.buffer(e.region.buffer).cta) return true;
   const auto* arrive = s.as<Arrive>();
+  const auto* expect = s.as<Expect>();
   const auto* copy = s.as<Copy>();
   const auto* sync = s.as<Sync>();
-  return (arrive && arrive->cta) || (copy && copy->multicast != 0) || (sync && sync->scope == SyncScope::Cluster);
+  return (arrive && arrive->cta) || (expect && expect->cta) || (copy && copy->multicast != 0) ||
+         (sync && sync->scope == SyncScope::Cluster);
 }
 
 }  // namespace tilewright::ir

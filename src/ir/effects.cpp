@@ -63,9 +63,10 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const Copy& n) const {
     out.scope = Scope::Collective;
     if (n.completion.queue == Queue::Prefetch) return;
-    const Proxy proxy =
-        n.completion.immediate() || n.completion.queue == Queue::CpAsync ? Proxy::Generic : Proxy::Async;
-    touch(Access::Read, n.from, proxy, n.completion);
+    const bool stores = n.completion.queue == Queue::StAsync;  // of registers: its thread has read them
+    const bool by_threads = n.completion.immediate() || n.completion.queue == Queue::CpAsync || stores;
+    const Proxy proxy = by_threads ? Proxy::Generic : Proxy::Async;
+    touch(Access::Read, n.from, proxy, stores ? Completion{} : n.completion);
     touch(n.combine == Combine::None ? Access::Write : Access::Accumulate, n.to, proxy, n.completion);
     if (n.combine != Combine::None) out.list.back().update = atomic_op_of(n.combine);
     if (n.completion.barrier.valid()) order(n.completion.barrier);

@@ -125,7 +125,7 @@ TILEWRIGHT_ENUM_NAMES(ShuffleKind, "index", "up", "down", "xor")
 TILEWRIGHT_ENUM_NAMES(VoteKind, "any", "all", "ballot", "match_any", "match_all", "active_mask", "block_any",
                       "block_all", "block_count")
 TILEWRIGHT_ENUM_NAMES(LoopKind, "serial", "unroll", "vectorized", "pipelined", "grid")
-TILEWRIGHT_ENUM_NAMES(Queue, "none", "cp_async", "wgmma", "bulk_store", "prefetch")
+TILEWRIGHT_ENUM_NAMES(Queue, "none", "cp_async", "wgmma", "bulk_store", "prefetch", "st_async")
 TILEWRIGHT_ENUM_NAMES(Combine, "none", "add", "max", "min")
 TILEWRIGHT_ENUM_NAMES(GemmPolicy, "square", "full_row", "full_col")
 TILEWRIGHT_ENUM_NAMES(ReduceOp, "sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")

@@ -30,8 +30,9 @@ struct Element {
 };
 
 // What is not done when its statement is; groups of a queue are waited for in order. A copy of the queue prefetch is
-// none: it only says that this will be read soon.
-enum class Queue : uint8_t { None, CpAsync, Wgmma, BulkStore, Prefetch };
+// none: it only says that this will be read soon. One of st_async has no groups: it goes to another block of the
+// cluster, and a barrier of that block receives the bytes.
+enum class Queue : uint8_t { None, CpAsync, Wgmma, BulkStore, Prefetch, StAsync };
 
 // ---- Any level
 // -------------------------------------------------------------------------------------------------------
@@ -227,7 +228,8 @@ struct Im2col {
 };
 // to[...] = cast(from[...]); the extents other than 1 of both sides agree in order. At the thread level it is what one
 // thread does, without a cast: neighbours between memory and its own registers in one access; with a barrier or the
-// queue bulk_store one TMA copy of a box between global and shared memory (PTX ISA, cp.async.bulk.tensor).
+// queue bulk_store one TMA copy of a box between global and shared memory (PTX ISA, cp.async.bulk.tensor); of the queue
+// st_async one element to another block.
 struct Copy {
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "copy";
@@ -372,7 +374,10 @@ struct Expect {  // adds bytes to what the current phase waits for, then arrives
   Element barrier;
   Expr bytes;
   bool arrive = false;
-  static void fields(auto& n, auto&& f) { f("barrier", n.barrier), f("bytes", n.bytes), f("arrive", n.arrive); }
+  Expr cta = {};  // its number in the cluster, x first; none: this block
+  static void fields(auto& n, auto&& f) {
+    f("barrier", n.barrier), f("bytes", n.bytes), f("arrive", n.arrive), f("cta", n.cta);
+  }
 };
 struct Wait {  // until the phase of that parity is complete; parity 1 passes on a fresh barrier
   static constexpr Level level = Level::Any;

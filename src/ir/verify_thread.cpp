@@ -243,6 +243,9 @@ void Verifier::check(const Arrive& node) {
 
 void Verifier::check(const Expect& node) {
   check_barrier(node.barrier, "expect");
+  if (node.cta) check_integer(node.cta, "the block of an expect");
+  if (node.cta && !node.arrive)
+    add(Code::VerifyQueue, "an expect at another block without an arrival", "what is stored there arrives as well");
   if (!check_integer(node.bytes, "the bytes of an expect")) return;
   if (auto c = constant_int(node.bytes); c && *c < 0 && level_ != Level::Loop)  // there, bytes that have come
     add(Code::VerifyExpectBytes, fmt::format("expect of {} bytes", *c));
@@ -255,7 +258,9 @@ void Verifier::check(const Wait& node) {
     add(Code::VerifyParity, fmt::format("a wait for parity {}; it is 0 or 1", *c));
 }
 
-static bool has_groups(Queue queue) { return queue != Queue::None && queue != Queue::Prefetch; }
+static bool has_groups(Queue queue) {
+  return queue == Queue::CpAsync || queue == Queue::Wgmma || queue == Queue::BulkStore;
+}
 
 void Verifier::check(const Commit& node) {
   if (!has_groups(node.queue))

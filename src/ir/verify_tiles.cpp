@@ -170,6 +170,16 @@ void Verifier::check_completion(const Copy& node) {
                     name_of(row(node.to.buffer).space)),
         "it goes from global to shared memory and completes on a barrier or at once");
   if (completion.barrier.valid()) check_barrier(completion.barrier, "the completion of a copy");
+  if (completion.queue == Queue::StAsync) {
+    const Buffer &source = row(node.from.buffer), &target = row(node.to.buffer);
+    const int bits = target.type.storage_bits();
+    if (!is_to_peer(program_, node) || !completion.barrier.valid() || source.space != Space::Shared ||
+        source.type != target.type || (bits != 32 && bits != 64) || node.combine != Combine::None)
+      add(Code::VerifyAsyncCopy,
+          fmt::format("a copy of the queue st_async from '{}' to '{}'", source.name, target.name),
+          "it brings elements of 4 or 8 bytes of shared memory to another block of the cluster, whose barrier tells");
+    return;
+  }
   if (is_to_peer(program_, node)) {
     if (row(node.from.buffer).space == Space::Global || completion.queue != Queue::None || node.multicast != 0)
       add(Code::VerifyCluster,

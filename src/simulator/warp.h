@@ -139,12 +139,14 @@ class Warp final : public interpreter::Strand {
   std::string name_of(const BarrierLanes& at) const;
   void check_initialized(const BarrierLanes& at);
   void check_bytes(const BarrierLanes& at);
-  void arrive(const BarrierLanes& at);
+  void arrive(const BarrierLanes& at, ir::MemoryOrder order = ir::MemoryOrder::Release);
+  void deliver(const BarrierLanes& at, int64_t bytes);
   // What the thread has copied is there; `told`: an mbarrier says so.
   void land(int64_t thread, const std::vector<CellRange>& copied, bool told);
   // What the thread has stored by TMA is.
   void write_stored(int64_t thread, const std::vector<StoredCells>& stored);
-  void arrive_at_peers(const Step& step, Mask mask);
+  // The barriers that the lanes name, in the block of each.
+  void at_peers(const interpreter::Node& cta, const Step& step, Mask mask, function_ref<void(const BarrierLanes&)> f);
   void settle(const BarrierLanes& at);
   void check_phase_known(const BarrierLanes& at);
   int64_t phases_known(const Mbarrier& barrier) const;

@@ -245,10 +245,13 @@ void Warp::check_alignment_demanded(const BufferCode& buffer, int64_t bytes, Mas
 void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   if (op.completion.queue == ir::Queue::Prefetch) return;
   const RegionCode &from = s.regions[0], &to = s.regions[1];
-  if (op.completion.barrier.valid() || op.completion.queue == ir::Queue::BulkStore) return execute_tma(op, s, mask);
+  const bool to_peer = op.completion.queue == ir::Queue::StAsync;
+  if (!to_peer && (op.completion.barrier.valid() || op.completion.queue == ir::Queue::BulkStore))
+    return execute_tma(op, s, mask);
   const bool async = op.completion.queue == ir::Queue::CpAsync;
-  const bool fits = async ? !from.buffer->on_chip() && to.buffer->space == ir::Space::Shared
-                          : from.buffer->is_local() != to.buffer->is_local() && op.completion.immediate();
+  const bool fits = to_peer ? from.buffer->space == ir::Space::Shared && to.buffer->cta
+                    : async ? !from.buffer->on_chip() && to.buffer->space == ir::Space::Shared
+                            : from.buffer->is_local() != to.buffer->is_local() && op.completion.immediate();
   if (!fits) fail_at(Code::SimulatorRefuses, first_lane(mask), "the simulator does not run this copy");
   ArenaScope scope(arena_);
   const int64_t count = eval_int(*to.extent.back(), mask);
@@ -256,6 +259,8 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   const int64_t bits = count * type.storage_bits(), bytes = bits / 8;
   if (async && bytes != 4 && bytes != 8 && bytes != 16)
     fail_at(Code::OperandUnfit, first_lane(mask), fmt::format("cp.async moves 4, 8 or 16 bytes, not {}", bytes));
+  if (to_peer && bytes != 4 && bytes != 8)
+    fail_at(Code::OperandUnfit, first_lane(mask), fmt::format("st.async moves 4 or 8 bytes, not {}", bytes));
   // Lanes that read nothing write zeros.
   Mask reading = mask;
   if (async && ir::constant_int(op.from.extent.back()).value_or(0) == 0) {
@@ -320,6 +325,7 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
     else if (target.written)
       interpreter::mark_written(target.written, type, offset(target, lane), count);
   }
+  if (to_peer) at_peers(*to.buffer->cta, s, mask, [&](const BarrierLanes& at) { deliver(at, bytes); });
 }
 
 // ---- queues

@@ -103,9 +103,9 @@ void Warp::check_phase_known(const BarrierLanes& at) {
             "more threads arrive than the barrier counts, or they do not wait for each other");
 }
 
-void Warp::arrive(const BarrierLanes& at) {
+void Warp::arrive(const BarrierLanes& at, ir::MemoryOrder order) {
   Mbarrier& b = *at.barrier;
-  b.arriving = join(b.arriving, home_.clocks.release(at.threads));
+  if (order == ir::MemoryOrder::Release) b.arriving = join(b.arriving, home_.clocks.release(at.threads));
   b.clock.arrive(clock_.now());
   for (size_t i = 0; i < at.lanes.size(); ++i) {
     check_phase_known(at);
@@ -120,7 +120,7 @@ void Warp::arrive(const BarrierLanes& at) {
 
 void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
   ++device_.traffic(device_.site(s)).barriers;
-  if (op.cta) return arrive_at_peers(s, mask);
+  if (op.cta) return at_peers(*s.nodes[0], s, mask, [&](const BarrierLanes& at) { arrive(at); });
   // Of copies that an mbarrier tells, the thread itself would learn by waiting there.
   const bool copies = op.queue == ir::Queue::CpAsync;
   if (copies)
@@ -131,10 +131,10 @@ void Warp::execute(const ir::Arrive& op, const Step& s, Mask mask) {
   }
 }
 
-void Warp::arrive_at_peers(const Step& s, Mask mask) {
-  std::map<int64_t, std::vector<int64_t>> lanes;  // by the block at which they arrive
+void Warp::at_peers(const interpreter::Node& cta, const Step& s, Mask mask, function_ref<void(const BarrierLanes&)> f) {
+  std::map<int64_t, std::vector<int64_t>> lanes;  // by the block
   ArenaScope scope(arena_);
-  const Value rank = eval(*s.nodes[0], mask);
+  const Value rank = eval(cta, mask);
   for (int64_t l = 0; l < lanes_; ++l)
     if (mask.at(l)) lanes[rank.int_at(l, frame_.shape.columns)].push_back(l);
   for (const auto& [number, list] : lanes) {
@@ -145,7 +145,7 @@ void Warp::arrive_at_peers(const Step& s, Mask mask) {
     for (const BarrierLanes& at : barriers_of(s.elements[0], some, peer(number, list[0]))) {
       if (at.block != &home_)
         for (const int64_t thread : at.threads) at.block->note_visit(home_.clocks.deed(thread));
-      arrive(at);
+      f(at);
     }
   }
 }
@@ -159,18 +159,30 @@ void Warp::check_bytes(const BarrierLanes& at) {
 
 void Warp::execute(const ir::Expect& op, const Step& s, Mask mask) {
   ++device_.traffic(device_.site(s)).barriers;
-  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) {
+  const auto expect = [&](const BarrierLanes& at) {
     {
       ArenaScope scope(arena_);
       const Value bytes = eval(*s.nodes[0], mask);
       for (const int64_t l : at.lanes) at.barrier->bytes += bytes.int_at(l, frame_.shape.columns);
     }
     check_bytes(at);
-    if (op.arrive)
-      arrive(at);
+    if (op.arrive)  // at a peer relaxed: the bytes speak for themselves
+      arrive(at, op.cta ? ir::MemoryOrder::Relaxed : ir::MemoryOrder::Release);
     else
       settle(at);
-  }
+  };
+  if (op.cta) return at_peers(*s.nodes[1], s, mask, expect);
+  for (const BarrierLanes& at : barriers_of(s.elements[0], mask)) expect(at);
+}
+
+// The barrier has the bytes of these lanes' stores, and knows of them. (On a device of nothing else that the threads
+// have done; here a thread is known up to some time.)
+void Warp::deliver(const BarrierLanes& at, int64_t bytes) {
+  at.barrier->arriving = join(at.barrier->arriving, home_.clocks.release(at.threads));
+  at.barrier->clock.arrive(clock_.now());
+  at.barrier->bytes -= bytes * static_cast<int64_t>(at.lanes.size());
+  check_bytes(at);
+  settle(at);
 }
 
 // How many phases the warp knows to be complete. What one lane knows counts for all: they come by together.

@@ -235,16 +235,82 @@ TEST(ClusterCopies, WhatIsSentAndMultipliedLiesAsProductsReadIt) {
                   1e-3 * (1 + std::abs(want.get_float({1, i, j}))));
 }
 
+// Each block tells all of its cluster a few numbers, in turns of which each has a barrier of its own.
+struct Told {
+  int64_t blocks = 2, numbers = 3;
+  std::string type = "float32", beside = "", behind = "";
+  std::string text() const {
+    const std::string n = std::to_string(numbers), p = std::to_string(blocks), row = "[" + n + "]";
+    std::string views, sends;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const std::string there = "there" + std::to_string(b);
+      views +=
+          "    shared " + there + ": " + type + "[2, " + p + ", " + n + "] view=all cta=" + std::to_string(b) + "\n";
+      sends += "      copy from=mine to=" + there + "[t : 1, bx % " + p + " : 1, 0 : " + n +
+               "] completion=(barrier=told[t])\n";
+    }
+    return "program told {\n  param A: " + type + "[2, 8, " + n + "]\n  param B: " + type + "[2, 8, " + p + ", " + n +
+           "]\n  launch told(bx: 8) threads(tx: 128) cluster(" + p + ") {\n    shared mine: " + type + row +
+           "\n    shared all: " + type + "[2, " + p + ", " + n + "]\n    fragment f: " + type + row + "\n" + views +
+           "    barrier told: uint64[2] arrive=[" + p + ", " + p + "]\n    sync cluster\n    for t in 0..2 {\n" +
+           "      copy from=A[t : 1, bx : 1, 0 : " + n + "] to=f\n      copy from=f to=mine\n" + sends +
+           "      wait barrier=told[t] parity=0\n      copy from=all[t : 1, 0 : " + p + ", 0 : " + n +
+           "] to=B[t : 1, bx : 1, 0 : " + p + ", 0 : " + n + "]\n" + beside + "    }\n" + behind + "  }\n}\n";
+  }
+  bool by_stores() const {
+    Dump dump("told");
+    const CudaText source = write_cuda(passes::canonicalize(ir::parse(text(), "told.tile")), "sm_90a", dump);
+    const auto has = [&](const char* what) { return source.kernel.text.find(what) != std::string::npos; };
+    EXPECT_NE(has("tw_store_to_peer("), has("tw_arrive_behind_fence("));
+    EXPECT_EQ(has("tw_store_to_peer("), has("tw_arrive_expect_at("));
+    EXPECT_NE(has("tw_store_to_peer("), has("tw_wait_written("));
+    return has("tw_store_to_peer(");
+  }
+};
+
+TEST(ClusterCopies, SmallOnesAreStoresThatTellTheirBytes) {
+  for (const auto& [type, blocks, numbers] :
+       {std::tuple("float32", 2, 3), {"int64", 4, 2}, {"float32", 8, 16}, {"uint32", 2, 128}, {"float32", 4, 1}}) {
+    const Told told{.blocks = blocks, .numbers = numbers, .type = type};
+    SCOPED_TRACE(told.text());
+    EXPECT_TRUE(told.by_stores());
+    std::mt19937 random(1);
+    const ir::TileProgram tiles = ir::parse(told.text(), "told.tile");
+    const std::vector<NDArray> arrays = arrays_of(tiles, random);
+    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+    for (const Engine engine : {Engine::Interpreter, Engine::Simulator}) {
+      compile(program, {.engine = engine, .arch = "sm_90a"})(arrays[0], arrays[1]);
+      for (int64_t t = 0; t < 2; ++t)
+        for (int64_t b = 0; b < 8; ++b)
+          for (int64_t p = 0; p < blocks; ++p)
+            for (int64_t i = 0; i < numbers; ++i)
+              ASSERT_EQ(arrays[1].get_float({t, b, p, i}), arrays[0].get_float({t, b / blocks * blocks + p, i}));
+    }
+  }
+}
+
+// What else the waiting block could read would not be ordered by the bytes.
+TEST(ClusterCopies, OthersAreToldOfByAFenceForAllMemory) {
+  EXPECT_FALSE((Told{.numbers = 129}.by_stores()));
+  EXPECT_FALSE((Told{.type = "float16"}.by_stores()));
+  EXPECT_FALSE((Told{.beside = "      copy from=mine to=A[t : 1, bx : 1, 0 : 3]\n"}.by_stores()));
+  EXPECT_FALSE((Told{.behind = "    sync cluster\n    copy from=mine to=there0[0 : 1, bx % 2 : 1, 0 : 3]\n"
+                               "    sync cluster\n"}
+                    .by_stores()));
+}
+
 TEST(ClusterCopies, TheTextCompiles) {
   Dump dump("clusters");
-  for (const std::string& text : {Sent{}.text(), Sent{.from = "f", .type = "float16"}.text(), summed("4", 3),
-                                  summed("2", 3, " swizzle(2, column)"),
-                                  exchanged("    sync cluster arrive_only=true\n    sync cluster wait_only=true\n")}) {
+  for (const std::string& text :
+       {Sent{}.text(), Told{}.text(), Told{.type = "int64"}.text(), Sent{.from = "f", .type = "float16"}.text(),
+        summed("4", 3), summed("2", 3, " swizzle(2, column)"),
+        exchanged("    sync cluster arrive_only=true\n    sync cluster wait_only=true\n")}) {
     const CudaText source = write_cuda(passes::canonicalize(ir::parse(text, "p.tile")), "sm_90a", dump);
     const auto has = [&](const char* what) { return source.kernel.text.find(what) != std::string::npos; };
-    const bool sends = text.find("view=") != std::string::npos;
-    EXPECT_EQ(has(".multicast::cluster"), !sends);
-    EXPECT_EQ(has("tw_arrive_at("), !sends && text.find("cta=") != std::string::npos);
+    const bool stores = has("tw_store_to_peer("), sends = !stores && text.find("view=") != std::string::npos;
+    EXPECT_EQ(stores, text.find("told: uint64") != std::string::npos);
+    EXPECT_EQ(has(".multicast::cluster"), !sends && !stores);
+    EXPECT_EQ(has("tw_arrive_at("), !sends && !stores && text.find("cta=") != std::string::npos);
     // What is written to another block is released to the cluster, and acquired from it.
     for (const char* word : {"tw_map_shared(", "tw_arrive_written(", "tw_wait_written("}) EXPECT_EQ(has(word), sends);
     try {

@@ -118,6 +118,36 @@ __device__ __forceinline__ void tw_arrive_expect(uint64_t* barrier, uint32_t byt
                : "memory");
 }
 
+// At the barrier of that block of the cluster, of bytes that are stored to it.
+//@ tw_arrive_expect_at: tw_shared_address
+__device__ __forceinline__ void tw_arrive_expect_at(uint64_t* barrier, uint32_t block, uint32_t bytes) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [there], %2;\n}" ::"r"(
+          tw_shared_address(barrier)),
+      "r"(block), "r"(bytes)
+      : "memory");
+}
+
+// Where that block has what lies here in this one, and at its barrier.
+//@ tw_store_to_peer: tw_shared_address
+__device__ __forceinline__ void tw_store_to_peer(void* place, uint64_t* barrier, uint32_t block, uint32_t value) {
+  asm volatile(
+      "{\n.reg .b32 there, told;\nmapa.shared::cluster.u32 there, %0, %2;\nmapa.shared::cluster.u32 told, %1, %2;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [there], %3, [told];\n}" ::"r"(
+          tw_shared_address(place)),
+      "r"(tw_shared_address(barrier)), "r"(block), "r"(value)
+      : "memory");
+}
+__device__ __forceinline__ void tw_store_to_peer(void* place, uint64_t* barrier, uint32_t block, uint64_t value) {
+  asm volatile(
+      "{\n.reg .b32 there, told;\nmapa.shared::cluster.u32 there, %0, %2;\nmapa.shared::cluster.u32 told, %1, %2;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [there], %3, [told];\n}" ::"r"(
+          tw_shared_address(place)),
+      "r"(tw_shared_address(barrier)), "r"(block), "l"(value)
+      : "memory");
+}
+
 //@ tw_wait: tw_shared_address
 __device__ __forceinline__ void tw_wait(uint64_t* barrier, uint32_t parity) {
   asm volatile(

@@ -150,6 +150,7 @@ class SyncPlacer {
     if (s.as<Gemm>() && e.region.buffer == s.as<Gemm>()->metadata.buffer) return e.proxy;  // threads read it
     return gemm != placement_.gemms.end() && gemm->second.wgmma ? Proxy::Async : e.proxy;
   }
+  static bool is_begun_here(const Stmt& s) { return s.as<Expect>() && !s.as<Expect>()->cta; }
   using Threads = analysis::OwnElements::Range;
   void collect(const Stmt& s, Touches& out) const {
     collect(s, threads_of_role().value_or(Threads{0, launch_.thread_count()}), out);
@@ -165,7 +166,7 @@ class SyncPlacer {
       t.root = t.buffer = p_.root(n->barrier.buffer);
       t.of_thread = !u_.is_uniform_control(s), t.by = by, t.waits = true;
     }
-    if (const auto* n = s.as<Copy>(); u_.is_uniform_control(s) && (s.as<Expect>() || (n && is_by_tma(*n)))) {
+    if (const auto* n = s.as<Copy>(); u_.is_uniform_control(s) && (is_begun_here(s) || (n && is_by_tma(*n)))) {
       Touch& t = out.emplace_back();
       t.by = by, t.begins = true, t.answered = !n || n->completion.barrier.valid();
     }
@@ -433,6 +434,7 @@ class SyncPlacer {
       if (n->queue == Queue::CpAsync) before_copies_tell(s->location, out);
       if (n->by == ArriveBy::Warp && role_ && are_of_warp({role_->begin, role_->end})) ordered();
     }
+    if (const auto* n = s.as<Expect>(); n && n->cta) fence(s->location, out);
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
         if (t.commits) ++*t.commits;

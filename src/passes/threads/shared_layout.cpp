@@ -88,8 +88,9 @@ int64_t shared_bytes_of(const Buffer& b) {
 void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& placement, bool tight) {
   std::set<BufferId> panels, rows;
   walk(launch.body, [&](const Stmt& s) {
-    if (const auto* copy = s.as<Copy>();
-        copy && !copy->completion.immediate() && copy->completion.queue != Queue::CpAsync) {
+    if (const auto* copy = s.as<Copy>(); copy && !copy->completion.immediate() &&
+                                         copy->completion.queue != Queue::CpAsync &&
+                                         copy->completion.queue != Queue::StAsync) {
       panels.insert(p.buffer(copy->from.buffer).space == Space::Global ? copy->to.buffer : copy->from.buffer);
     }
     const auto* gemm = s.as<Gemm>();

@@ -1,5 +1,6 @@
 // Copies that the threads do not wait for: boxes between global and shared memory by TMA, where one thread asks for
-// each panel of the tile. Those of cp.async are maps of stores (map.cpp).
+// each panel of the tile, and elements that threads store to other blocks. Those of cp.async are maps of stores
+// (map.cpp).
 #include "analysis/tma.h"
 #include "analysis/divisibility.h"
 #include "analysis/im2col.h"
@@ -20,13 +21,34 @@ using analysis::tma_misfit;
 
 bool is_by_tma(const Copy& copy) {
   const Queue queue = copy.completion.queue;
-  return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch;
+  return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch && queue != Queue::StAsync;
+}
+
+// A thread for each element, in row-major order.
+static Body stores_to_peer(const Copy& copy, const Team& team, const Lowering& l) {
+  int64_t count = 1;
+  for (const Expr& e : copy.to.extent) count *= *constant_int(e);
+  check_internal(count <= team.count, "{} threads store {} elements to another block", team.count, count);
+  const auto of_thread = [&](Region r) {
+    Expr rest = team.thread;
+    for (size_t d = r.min.size(); d-- > 0;) {
+      const int64_t extent = *constant_int(std::exchange(r.extent[d], constant(1)));
+      if (extent == 1) continue;
+      r.min[d] = add(widen(r.min[d]), widen(binary(BinaryOp::FloorMod, rest, constant(extent))));
+      rest = binary(BinaryOp::FloorDiv, rest, constant(extent));
+    }
+    return r;
+  };
+  Copy one = copy;
+  one.from = of_thread(copy.from), one.to = of_thread(copy.to);
+  return {l.make(If{binary(BinaryOp::Lt, team.thread, constant(count)), {l.make(std::move(one))}, {}})};
 }
 
 template <>
 Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, CollectiveLowering& c) {
   if (copy.completion.queue == Queue::CpAsync) return lower_async_copy(copy, *c.placement.points_of(s), team, c);
   Lowering& l = c.l;
+  if (copy.completion.queue == Queue::StAsync) return stores_to_peer(copy, team, l);
   const bool loads = l.is_global(copy.from.buffer);
   if (std::string why = tma_misfit(copy, l.program); !why.empty())
     fail(Code::GpuTma, l.location(), fmt::format("this asynchronous copy is none that TMA does: {}", why),

@@ -3,6 +3,7 @@
 #include <bit>
 #include <set>
 
+#include "analysis/body_order.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -16,9 +17,33 @@ using namespace ir;
 
 namespace {
 
+// Whether blocks of the cluster meet only to begin and at barriers that tell of copies, and share nothing else that is
+// written: no tensor is read and written, nothing but the copies concerns another block's memory.
+bool tells_only_of_itself(const TileProgram& p, const Launch& launch) {
+  std::set<BufferId> read, written;
+  bool alone = true;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    const bool tells = copy && is_to_peer(p, *copy) && copy->completion.barrier.valid();
+    if ((!tells && !s.as<Sync>() && reaches_blocks(p, s)) || s.as<Call>() || s.as<Atomic>()) alone = false;
+    for (const Effect& e : effects_of(s).list) {
+      if (!e.region.valid() || e.access == Access::Order) continue;
+      if (p.buffer(e.region.buffer).cta && !tells) alone = false;
+      const BufferId root = p.root(e.region.buffer);
+      if (p.buffer(root).space != Space::Global) continue;
+      if (e.access != Access::Write) read.insert(root);
+      if (e.access != Access::Read) written.insert(root);
+    }
+  });
+  for (const BufferId a : written)
+    for (const BufferId b : read) alone = alone && !analysis::may_overlap(a, b, p);
+  return alone;
+}
+
 class ClusterCopies {
  public:
-  ClusterCopies(TileProgram& p, const Launch& launch) : p_(p), launch_(launch) {}
+  ClusterCopies(TileProgram& p, const Launch& launch)
+      : p_(p), launch_(launch), by_bytes_(tells_only_of_itself(p, launch)) {}
 
   Body run() {
     const Body body = written(launch_.body, nullptr);
@@ -34,7 +59,10 @@ class ClusterCopies {
       const Stmt& s = in[i];
       const auto* copy = s.as<Copy>();
       if (const size_t end = end_of_telling(in, i); end > i) {
-        append(out, telling({in.begin() + i, in.begin() + end}, role));
+        const Body copies{in.begin() + i, in.begin() + end};
+        const bool by_bytes =
+            std::ranges::all_of(copies, [&](const Stmt& x) { return may_be_stores(*x.as<Copy>(), role); });
+        append(out, by_bytes ? telling_by_bytes(copies) : telling(copies, role));
         i = end - 1;
       } else if (copy && copy->multicast != 0 && copy->completion.immediate()) {
         append(out, waiting(*copy, s->location));
@@ -62,6 +90,38 @@ class ClusterCopies {
       to.insert(p_.root(copy->to.buffer));
     }
     return i;
+  }
+  // Whether a thread has one element of it, at most.
+  bool may_be_stores(const Copy& copy, const Role* role) const {
+    const Buffer &from = p_.buffer(copy.from.buffer), &to = p_.buffer(copy.to.buffer);
+    const auto count = elements_of(copy.to);
+    const int bits = to.type.storage_bits();
+    return by_bytes_ && from.space == Space::Shared && from.type == to.type && (bits == 32 || bits == 64) &&
+           copy.combine == Combine::None && count && elements_of(copy.from) == count &&
+           *count <= (role ? role->end - role->begin : launch_.thread_count());
+  }
+  static std::optional<int64_t> elements_of(const Region& r) {
+    int64_t count = 1;
+    for (const Expr& e : r.extent) {
+      const auto extent = constant_int(e);
+      if (!extent) return std::nullopt;
+      count *= *extent;
+    }
+    return count;
+  }
+  // Bytes may come before they are expected: the phase is not complete without the arrival.
+  Body telling_by_bytes(const Body& copies) const {
+    Body expected, stores;
+    for (const Stmt& s : copies) {
+      Copy store = *s.as<Copy>();
+      const Buffer& to = p_.buffer(store.to.buffer);
+      const Expr bytes = constant(i32, bytes_of(to.type, *elements_of(store.to)));
+      expected.push_back(make_stmt(Expect{store.completion.barrier, bytes, true, to.cta}, s->location));
+      store.completion.queue = Queue::StAsync;
+      stores.push_back(make_stmt(std::move(store), s->location));
+    }
+    append(expected, stores);
+    return expected;
   }
   // The threads of the role write it, or of the block; when all have, one of them arrives there.
   Body telling(const Body& copies, const Role* role) {
@@ -123,6 +183,7 @@ class ClusterCopies {
 
   TileProgram& p_;
   const Launch& launch_;
+  const bool by_bytes_;
   const NamedBarriers named_{launch_};
   Body start_;  // no turn has been
 };
