@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 
 namespace tilewright::analysis {
 
@@ -44,8 +45,8 @@ class Divisors {
 
  private:
   int64_t assumed(VarId id) const {
-    int64_t out = 1;
-    if (!program_) return out;
+    if (!program_) return 1;
+    int64_t out = program_->var(id).multiple;
     for (const Assumption& a : program_->assumptions) {
       const auto* equal = a.condition.as<Binary>();
       if (!equal || equal->op != BinaryOp::Eq || constant_int(equal->b) != 0) continue;
@@ -63,5 +64,14 @@ class Divisors {
 
 int64_t power_of_two_divisor(const Expr& e) { return Divisors(nullptr).of(e); }
 int64_t power_of_two_divisor(const Expr& e, const ProgramTables& program) { return Divisors(&program).of(e); }
+
+void note_multiples(ProgramTables& program) {
+  for (const Launch& launch : program.launches)
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* let = s.as<Let>();
+      if (let && let->value->type.is_int())
+        program.vars[let->var.index].multiple = power_of_two_divisor(let->value, program);
+    });
+}
 
 }  // namespace tilewright::analysis

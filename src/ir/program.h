@@ -9,6 +9,7 @@ namespace tilewright::ir {
 struct VarInfo {
   std::string name;
   DType type;
+  int64_t multiple = 1;  // a power of two that divides it, of a name (analysis/divisibility.h); 1: none is known
 };
 
 enum class Space : uint8_t {

@@ -1,5 +1,6 @@
 #include "passes/canonicalize.h"
 
+#include "analysis/divisibility.h"
 #include "analysis/uniformity.h"
 #include "ir/effects.h"
 #include "ir/number_statements.h"
@@ -188,6 +189,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     begin_running_reduces(program, launch);
     part_turn_tiles(program, launch);
   }
+  analysis::note_multiples(program);
   return program;
 }
 

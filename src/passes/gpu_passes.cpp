@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 
+#include "analysis/divisibility.h"
 #include "analysis/wide_atomics.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
@@ -342,7 +343,11 @@ constexpr GpuPass kPlanPasses[] = {
     {.name = "copies_to_maps",
      .what = "copies and fills of threads are maps",
      .here = "behind rings: what is left is elementwise",
-     .run = on_tiles<copies_to_maps>},
+     .run =
+         [](GpuProgram& p) {
+           on_tiles<copies_to_maps>(p);
+           analysis::note_multiples(p.tiles);  // of names that roles and rings have of their own, too
+         }},
     {.name = "spread_pairs",
      .what = "scratch that TMA adds accumulators to has its columns in another order",
      .here = "behind copies_to_maps: all that touches it is elements, but for TMA",
