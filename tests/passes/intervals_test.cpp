@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/operators.h"
+#include "ir/widen.h"
 
 namespace tilewright::passes {
 namespace {
@@ -74,6 +75,30 @@ TEST(Intervals, QuotientsAreBoundedByTheirDividends) {
   Intervals wide;
   wide.assume(less(x, extent));
   EXPECT_FALSE(wide.proves(less(quotient(add(x, number(i32, 2)), 3), extent)));
+}
+
+// 0 <= x mod n < n for every x, where n is no negative number: an extent, of which a call decides.
+TEST(Intervals, RemaindersAreBoundedByTheirDivisors) {
+  for (const DType type : {i32, i64}) {
+    const Expr x = x_of(type), extent = var(VarId{2}, type), zero = number(type, 0);
+    const Expr floor = binary(BinaryOp::FloorMod, x, extent), trunc = binary(BinaryOp::TruncMod, x, extent);
+    const auto is_inside = [&](const Intervals& ranges, const Expr& e, const Expr& end) {
+      return ranges.proves(less(widen(e), widen(end))) && ranges.proves(binary(BinaryOp::Le, zero, e));
+    };
+    Intervals ranges;
+    EXPECT_FALSE(is_inside(ranges, floor, extent)) << type.name();
+    ranges.set(VarId{2}, {0, 1'000'000});
+    EXPECT_TRUE(is_inside(ranges, floor, extent)) << type.name();
+    EXPECT_TRUE(is_inside(ranges, floor, add(extent, number(type, 3)))) << type.name();
+    EXPECT_FALSE(is_inside(ranges, floor, sub(extent, number(type, 1)))) << type.name();
+    EXPECT_FALSE(is_inside(ranges, floor, x)) << type.name();
+    EXPECT_FALSE(is_inside(ranges, trunc, extent)) << type.name();
+    const Expr rows = mul(number(type, 4), extent);  // four rows of `extent` each
+    EXPECT_TRUE(ranges.proves(less(add(widen(floor), mul(number(i64, 3), widen(extent))), widen(rows)))) << type.name();
+    EXPECT_FALSE(ranges.proves(less(add(widen(floor), mul(number(i64, 4), widen(extent))), widen(rows))));
+    ranges.set(VarId{1}, {0, 100});
+    EXPECT_TRUE(is_inside(ranges, trunc, extent)) << type.name();
+  }
 }
 
 TEST(Intervals, LargeUnsignedNumbersAreNotNegative) {

@@ -51,10 +51,13 @@ Interval of_binary(const Binary& b, Interval x, Interval y, DType type) {
                                                           : range_of_type(type);
     case BinaryOp::FloorMod:
       if (y.low > 0 && x.low >= 0 && x.high < y.low) return x;
-      return y.low > 0 ? Interval{0, y.high < kUnbounded ? y.high - 1 : kUnbounded} : range_of_type(type);
+      // Nothing is left by 0: a program that divides by it is wrong there.
+      return y.low >= 0 ? Interval{0, y.high < kUnbounded ? std::max<int64_t>(y.high - 1, 0) : kUnbounded}
+                        : range_of_type(type);
     case BinaryOp::TruncMod:
-      return y.low > 0 && x.low >= 0 ? Interval{0, y.high < kUnbounded ? std::min(x.high, y.high - 1) : x.high}
-                                     : range_of_type(type);
+      return y.low >= 0 && x.low >= 0
+                 ? Interval{0, y.high < kUnbounded ? std::min(x.high, std::max<int64_t>(y.high - 1, 0)) : x.high}
+                 : range_of_type(type);
     case BinaryOp::Min: return {std::min(x.low, y.low), std::min(x.high, y.high)};
     case BinaryOp::Max: return {std::max(x.low, y.low), std::max(x.high, y.high)};
     case BinaryOp::BitAnd:
@@ -292,6 +295,22 @@ std::optional<Intervals::Order> Intervals::of_dividend(const Order& order) const
   return std::nullopt;
 }
 
+// What is left by a divisor is less than the divisor.
+std::optional<Intervals::Order> Intervals::of_remainder(const Order& order) const {
+  const auto* s = order.gap.as<Sum>();
+  const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, order.gap}};
+  for (const Term& t : terms) {
+    const auto* cast = t.value.as<Cast>();
+    const auto* b = (cast && cast->value->type.is_int() ? cast->value : t.value).as<Binary>();
+    const bool remains = b && (b->op == BinaryOp::FloorMod || (b->op == BinaryOp::TruncMod && of(b->a).low >= 0));
+    if (!remains || t.coefficient >= 0 || constant_int(b->b) || of(b->b).low < 0) continue;
+    const Expr of_term = mul(constant(i64, t.coefficient), t.value),
+               most = mul(constant(i64, t.coefficient), sub(widen(b->b), constant(i64, int64_t{1})));
+    return Order{add(sub(order.gap, of_term), most), order.least};
+  }
+  return std::nullopt;
+}
+
 bool Intervals::proves(const Order& order) const {
   if (of(order.gap).low >= order.least) return true;
   const bool follows = std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
@@ -301,6 +320,7 @@ bool Intervals::proves(const Order& order) const {
     return more.low > -kUnbounded && more.low + known->least >= order.least;
   });
   if (follows) return true;
+  if (const auto remainder = of_remainder(order); remainder && proves(*remainder)) return true;
   const auto dividend = of_dividend(order);
   return dividend && proves(*dividend);
 }

@@ -52,6 +52,7 @@ class Intervals {
   std::optional<Order> order_of(const ir::Expr& normalized) const;
   // An order that says the same of a quotient's dividend; none: it holds no quotient, or may leave 64 bits.
   std::optional<Order> of_dividend(const Order& order) const;
+  std::optional<Order> of_remainder(const Order& order) const;
   bool proves(const Order& order) const;
   bool is_exact(const ir::Expr& wide) const;
   // A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.

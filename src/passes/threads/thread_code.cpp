@@ -34,6 +34,7 @@ class ThreadCode {
   // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
   Body lower(VarId linear_block) {
     Body out;
+    l_.intervals = ranges_of_symbols(l_.program);
     for (size_t d = 0; d < l_.launch.thread.size(); ++d)
       l_.intervals.set(l_.launch.thread[d], {0, l_.launch.threads[d] - 1});
     block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0, {}, l_.launch.thread.size() == 1};
