@@ -48,15 +48,17 @@ class Originals {
     int here = 1, all = 0;
     bool changed = false, plain = true;
     for (size_t i = copy + 1; i < list.size(); ++i) {
-      if (uses(list[i], fragment)) {
-        plain = plain && list[i].as<Map>() && !changed && !analysis::written_by({list[i]}, p_).contains(fragment);
+      const std::set<BufferId> written = analysis::written_by({list[i]}, p_);
+      const bool writes_tile = analysis::meet({tile}, written, p_);
+      if (uses(list[i], fragment)) {  // its points have no order among each other
+        plain = plain && list[i].as<Map>() && !changed && !writes_tile && !written.contains(fragment);
         here += analysis::accesses_of({list[i]}, fragment, p_);
       }
       // Behind what others learn of, the tile may be theirs.
       const Stmt& s = list[i];
       const bool tells =
           !s.as<Map>() && !s.as<Fill>() && !s.as<Copy>() && !s.as<Gemm>() && !s.as<Reduce>() && !s.as<Let>();
-      changed = changed || tells || analysis::meet({tile}, analysis::written_by({list[i]}, p_), p_);
+      changed = changed || tells || writes_tile;
     }
     all = analysis::accesses_of(launch_.body, fragment, p_);
     return plain && here > 1 && here == all;
