@@ -7,7 +7,7 @@ import tilewright as tw
 torch = pytest.importorskip("torch")
 
 import tilewright.ops as ops  # noqa: E402
-from tilewright.ops import element_gradients, elementwise, reductions  # noqa: E402
+from tilewright.ops import element_gradients, elementwise, norms, reductions  # noqa: E402
 
 F = torch.nn.functional
 NAN, INF = float("nan"), float("inf")
@@ -147,6 +147,21 @@ def test_norms_of_one_row():
     expect(ops.fused_add_layer_norm(x, r, w, w)[0], F.layer_norm(x + r, (6,), w, w), 1e-4)
     expect(ops.ada_layer_norm(x, r, w), F.layer_norm(x, (6,)) * r + w, 1e-3)
     expect(ops.ada_layer_norm_zero(x, r, w, r), r * (F.layer_norm(x, (6,)) * r + w), 1e-3)
+
+
+def test_few_long_rows_are_shared(monkeypatch):
+    """Blocks join what each knows of its part of a row; the last part is short."""
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
+    monkeypatch.setattr(norms, "_ROW_ELEMENTS", 1)
+    x, r, w = torch.randn(2, 17000) + 3, torch.randn(2, 17000), torch.randn(17000)
+    assert norms._parts(2, 17000, 8192) == 3 and norms._parts(1024, 17000, 8192) == 1
+    expect(ops.fused_add_rms_norm(x, r, w)[0], F.rms_norm(x + r, (17000,), w, 1e-6), 1e-4)
+    made, total = ops.fused_add_layer_norm(x, r, w, w)
+    expect(made, F.layer_norm(x + r, (17000,), w, w), 1e-4, absolute=1e-5)
+    expect(total, x + r)
+    expect(ops.ada_layer_norm_zero(x, r, w.expand_as(r), r), r * (F.layer_norm(x, (17000,)) * r + w), 1e-3, absolute=1e-5)
+    image, w = torch.randn(1, 6, 60, 50) - 2, torch.randn(6)
+    expect(ops.group_norm(image, 1, w, w), F.group_norm(image, 1, w, w), 1e-3, absolute=1e-5)
 
 
 def test_views_and_few_dimensions():

@@ -6,6 +6,7 @@ from .calls import product, refuse_shape
 from .operators import FLOATS, Core, check, check_number, launch, on_gpu, public, refuse_option, up_to_power_of_two
 
 _ROW_ELEMENTS = 32  # of a thread, of a row that is on chip whole
+_BLOCKS = 512  # that keep a device busy: four of each multiprocessor of an H200
 
 
 def _kind(x):
@@ -24,7 +25,16 @@ def _tiles(n, gpu):
     return n, max(1, min(16, 4096 // up_to_power_of_two(n))), 8192, threads
 
 
+def _parts(m, n, tile):
+    """How many blocks share a row: m rows alone would leave a device idle."""
+    from .programs.norms import MOST_PARTS
+
+    return max(1, min(MOST_PARTS, -(-_BLOCKS // m), -(-n // tile)))
+
+
 def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
+    import torch
+
     from .programs import norms
 
     made, total = x.new_empty(x.shape), x.new_empty(x.shape if residual is not None else (0,))
@@ -44,23 +54,18 @@ def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
             "weight": how if weight is not None else "",
             "bias": how if bias is not None else "",
             "gate": gate is not None,
-            "columns": columns,
-            "rows": rows,
             "tile": tile,
             "threads": threads,
         }
-        launch(
-            norms.rows,
-            options,
-            x.contiguous().view(m, n),
-            *wide,
-            made.view(m, n),
-            total.view(m, n) if residual is not None else one,
-            float(epsilon),
-            groups[2],
-            groups[3],
-            length,
-        )
+        written = [made.view(m, n), total.view(m, n) if residual is not None else one]
+        parts = _parts(m, n, tile) if on_gpu(x) and not columns else 1
+        if parts > 1:
+            family = norms.parts
+            written.append(x.new_empty((m, parts, 2), dtype=torch.float32))
+        else:
+            family = norms.rows
+            options |= {"columns": columns, "rows": rows}
+        launch(family, options, x.contiguous().view(m, n), *wide, *written, float(epsilon), groups[2], groups[3], length)
     return made, total
 
 

@@ -7,6 +7,18 @@ import tilewright.language as T
 from ...kernels.programs import Family
 
 
+MOST_PARTS = 64  # of a row
+
+
+def _element(of, how, m, j, group, count, length, channels):
+    """What column j of row m is multiplied by, or gets added."""
+    if how == "column":
+        return T.cast(of[j], "float32")
+    if how == "row":
+        return T.cast(of[m, j], "float32")
+    return T.cast(of[T.min((m % group) * count + j // length, channels - 1)], "float32")
+
+
 @Family
 def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
     """Y = (X + R) as normal rows, times W plus B, times G. kind: "rms" or "layer". weight, bias: "" (none), "column" [N],
@@ -17,13 +29,6 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
     width, whole, centred = columns or tile, columns > 0, kind == "layer"
     N = columns or N
     shapes = {"": (1,), "column": (N,), "row": (M, N), "channel": (channels,)}
-
-    def element(of, how, m, j, group, count, length):
-        if how == "column":
-            return T.cast(of[j], "float32")
-        if how == "row":
-            return T.cast(of[m, j], "float32")
-        return T.cast(of[T.min((m % group) * count + j // length, channels - 1)], "float32")
 
     @T.prim_func
     def norm_rows(
@@ -85,14 +90,104 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
                     m, n = bx * rows + i, t * width + j
                     made = (v[i, j] - mean[i]) * scale[i]
                     if weight:
-                        made = made * element(W, weight, m, n, groups, count, length)
+                        made = made * _element(W, weight, m, n, groups, count, length, channels)
                     if bias:
-                        made = made + element(B, bias, m, n, groups, count, length)
+                        made = made + _element(B, bias, m, n, groups, count, length, channels)
                     if gate:
                         made = made * T.cast(G[m, n], "float32")
                     Y[m, n] = T.cast(made, x)
 
     return norm_rows
+
+
+@Family
+def parts(x, kind, added, weight, bias, gate, tile, threads):
+    """rows(), of rows that are too few for a block each: P has the moments of each part of a row, its mean and the sum of
+    squares around it ("rms": around zero), which every block of the second launch joins for its row."""
+    M, N, S, channels = T.dynamic("M, N, S, C")
+    shapes = {"": (1,), "column": (N,), "row": (M, N), "channel": (channels,)}
+    centred = kind == "layer"
+
+    @T.prim_func
+    def norm_parts(
+        X: T.Tensor((M, N), x),
+        R: T.Tensor((M, N) if added else (1,), x),
+        W: T.Tensor(shapes[weight], x),
+        B: T.Tensor(shapes[bias], x),
+        G: T.Tensor((M, N) if gate else (1,), x),
+        Y: T.Tensor((M, N), x),
+        Z: T.Tensor((M, N) if added else (1,), x),
+        P: T.Tensor((M, S, 2), "float32"),
+        epsilon: T.float32,
+        groups: T.int32,
+        count: T.int32,
+        length: T.int32,
+    ):
+        per = T.ceildiv(T.ceildiv(N, S), tile) * tile
+        with T.Kernel(M, S, threads=threads) as (m, s):
+            v = T.alloc_fragment((tile,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            middle, apart, known = (T.alloc_var("float32", init=0) for _ in range(3))
+            for t in T.serial(T.ceildiv(T.max(T.min((s + 1) * per, N) - s * per, 0), tile)):
+                first = s * per + t * tile
+                for j in T.Parallel(tile):
+                    if added:
+                        both = T.cast(T.cast(X[m, first + j], "float32") + T.cast(R[m, first + j], "float32"), x)
+                        Z[m, first + j] = both
+                        v[j] = T.cast(both, "float32")
+                    else:
+                        v[j] = T.cast(X[m, first + j], "float32")
+                if centred:
+                    T.reduce_sum(v, total, dim=0)
+                    here = T.cast(T.min(tile, N - first), "float32")
+                    off = total[0] / here
+                    for j in T.Parallel(tile):
+                        d = v[j] - off
+                        v[j] = T.if_then_else(first + j < N, d * d, T.float32(0))
+                    T.reduce_sum(v, total, dim=0)
+                    share = here / (known + here)
+                    apart = apart + total[0] + (off - middle) * (off - middle) * known * share
+                    middle = middle + (off - middle) * share
+                    known = known + here
+                else:
+                    for j in T.Parallel(tile):
+                        v[j] = v[j] * v[j]
+                    T.reduce_sum(v, total, dim=0)
+                    apart = apart + total[0]
+            if T.get_thread_binding() == 0:
+                P[m, s, 0] = middle
+                P[m, s, 1] = apart
+        with T.Kernel(M, S, threads=threads) as (m, s):
+            means = T.alloc_fragment((MOST_PARTS,), "float32")
+            counts = T.alloc_fragment((MOST_PARTS,), "float32")
+            joined = T.alloc_fragment((MOST_PARTS,), "float32")
+            mean = T.alloc_fragment((1,), "float32")
+            scale = T.alloc_fragment((1,), "float32")
+            for i in T.Parallel(MOST_PARTS):
+                part = T.min(i, S)
+                means[i] = T.if_then_else(i < S, P[m, part, 0], T.float32(0))
+                counts[i] = T.cast(T.max(T.min((part + 1) * per, N) - part * per, 0), "float32")
+                joined[i] = means[i] * counts[i]
+            T.reduce_sum(joined, mean, dim=0)
+            mean[0] = mean[0] / T.cast(N, "float32")
+            for i in T.Parallel(MOST_PARTS):
+                d = means[i] - mean[0]
+                joined[i] = T.if_then_else(i < S, P[m, T.min(i, S), 1], T.float32(0)) + d * d * counts[i]
+            T.reduce_sum(joined, scale, dim=0)
+            scale[0] = T.rsqrt(scale[0] / T.cast(N, "float32") + epsilon)
+            for t in T.serial(T.ceildiv(T.max(T.min((s + 1) * per, N) - s * per, 0), tile)):
+                for j in T.Parallel(tile):
+                    n = s * per + t * tile + j
+                    made = (T.cast(Z[m, n] if added else X[m, n], "float32") - mean[0]) * scale[0]
+                    if weight:
+                        made = made * _element(W, weight, m, n, groups, count, length, channels)
+                    if bias:
+                        made = made + _element(B, bias, m, n, groups, count, length, channels)
+                    if gate:
+                        made = made * T.cast(G[m, n], "float32")
+                    Y[m, n] = T.cast(made, x)
+
+    return norm_parts
 
 
 @Family
