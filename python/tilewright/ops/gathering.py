@@ -152,6 +152,50 @@ def dsa_attention(q, kv, indices, *, dim_tail=0, scale=None, is_causal=True, q_s
 # ---- blocks
 
 
+def _tiles_of_heads(heads):
+    """A tile of the scores of some queries, which have so many heads each."""
+    queries = max(1, 64 // heads)
+    while queries * heads % 16:
+        queries += 1
+    return {"queries": queries, "keys": 64}
+
+
+def _run_importance(q, k, lse, block, count, scale):
+    import torch
+
+    batch, length, heads, dim = q.shape
+    groups = k.shape[2]
+    made = torch.empty((batch, groups, length, count), dtype=torch.float32, device=q.device)
+    ends = torch.empty((2, batch, groups, length), dtype=torch.int32, device=q.device)
+    if made.numel():
+        options = {"x": _kind(q), "heads": heads // groups, "dim": dim, "threads": 128, "tf32": False, **_tiles_of_heads(heads // groups)}
+        launch(programs().importance, options, q.contiguous(), k.contiguous(), lse.contiguous(), made, ends, scale, block)
+    return made, ends
+
+
+def _reference_importance(q, k, lse, block, count, scale):
+    import torch
+
+    groups, length = k.shape[2], q.shape[1]
+    at, blocks = torch.arange(length, device=q.device)[:, None], torch.arange(count, device=q.device)
+    kind = torch.promote_types(q.dtype, torch.float32)
+    keys = torch.nn.functional.pad(k.to(kind), (0, 0, 0, 0, 0, count - k.shape[1]))
+    scores = torch.einsum("bsgid,bngd->bgsin", q.to(kind).unflatten(2, (groups, -1)), keys) * scale
+    weights = (scores - lse.to(kind).unflatten(2, (groups, -1)).movedim(2, 1)[..., None]).exp().sum(3)
+    seen = (blocks < k.shape[1]) & ((blocks + 1) * block <= at + 1)
+    made = torch.where(blocks == at // block, torch.inf, torch.where(seen, weights, 0)).float()
+    ends = torch.stack((torch.zeros_like(at), at // block + 1)).squeeze(-1).int()
+    return made, ends[:, None, None].expand(2, q.shape[0], groups, length).contiguous()
+
+
+_importance = Core(
+    "importance",
+    "(Tensor q, Tensor k, Tensor lse, int block, int count, float scale) -> (Tensor, Tensor)",
+    _run_importance,
+    _reference_importance,
+)
+
+
 def _of_blocks(name, q, k, v):
     q = check(name, "q", q, rank=4)
     k = check(name, "k", k, shape=(q.shape[0], None, None, q.shape[3]), like=q)
@@ -198,32 +242,13 @@ def nsa_topk(q, k, block_count, block_size, *, scale=None, lse=None):
     check_number(name, "block_count", block_count, 1, whole=True), check_number(name, "block_size", block_size, 1, whole=True)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     lse = nsa_compressed_attention(q, k, k, block_size, scale=scale)[1] if lse is None else lse
-    from . import sorting
-    from .products import matmul
+    lse = check(name, "lse", lse, ("float32",), shape=tuple(q.shape[:3]))
+    from .sorting import check_count, order
 
-    batch, length, heads, dim = q.shape
-    blocks, kv_heads = k.shape[1:3]
-    group = heads // kv_heads
-    rows = (
-        q.detach()
-        .reshape(batch, length, kv_heads, group, dim)
-        .permute(0, 2, 1, 3, 4)
-        .reshape(batch * kv_heads, length * group, dim)
-    )
-    scores = matmul(
-        rows, k.detach().permute(0, 2, 1, 3).reshape(batch * kv_heads, blocks, dim), transpose_b=True, out_dtype="float32"
-    )
-    scores = scores.reshape(batch, kv_heads, length, group, blocks) * scale
-    at = torch.arange(length, device=q.device)
-    seen = torch.arange(blocks, device=q.device) <= ((at + 1 - block_size) // block_size)[:, None]
-    logs = lse.detach().reshape(batch, length, kv_heads, group).permute(0, 2, 1, 3)[..., None]
-    weights = torch.where(seen[:, None], (scores - torch.where(logs == -torch.inf, 0, logs)).exp(), 0).sum(3)
-    own = at // block_size
-    whole = max(-(-length // block_size), blocks, block_count)
-    weights = torch.nn.functional.pad(weights, (0, whole - blocks))
-    weights.scatter_(3, own[:, None].expand(batch, kv_heads, length, 1), torch.inf)
-    places = sorting.topk(weights, block_count)[1]
-    return torch.where(places <= own[:, None], places, -1).permute(0, 2, 1, 3).int().contiguous()
+    whole = max(-(-q.shape[1] // block_size), k.shape[1], block_count)
+    check_count(name, block_count, whole)
+    weights, ends = _importance(q.detach(), k.detach(), lse.detach(), block_size, whole, float(scale))
+    return order(weights, block_count, True, 3, *ends)[1].permute(0, 2, 1, 3).int().contiguous()
 
 
 def nsa_selected_attention(q, k, v, block_indices, block_size, *, scale=None, return_lse=False):
@@ -280,18 +305,13 @@ def _run_index(q, k, weights, starts, ends, scales, cleaned):
     keys, groups = k.shape[1:3]
     made = torch.empty((batch, length, keys, groups), dtype=torch.float32, device=q.device)
     if made.numel():
-        each = heads // groups
-        queries = max(1, 64 // each)
-        while queries * each % 16:
-            queries += 1
         options = {
             "x": _kind(q),
-            "heads": each,
+            "heads": heads // groups,
             "dim": dim,
             "scaled": scales is not None,
             "cleaned": cleaned,
-            "queries": queries,
-            "keys": 64,
+            **_tiles_of_heads(heads // groups),
             "threads": 128,
             "tf32": False,
         }

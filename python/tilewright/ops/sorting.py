@@ -137,7 +137,7 @@ def _reference_order(x, count, largest, dim, starts, ends):
     return torch.where(there, x.gather(-1, order), 0), torch.where(there, order, -1)
 
 
-_order = Core(
+order = Core(
     "order",
     "(Tensor x, int count, bool largest, int dim, Tensor? starts, Tensor? ends) -> (Tensor, Tensor)",
     _run_order,
@@ -145,7 +145,7 @@ _order = Core(
 )
 
 
-def _check_count(function, count, n):
+def check_count(function, count, n):
     if count > n:
         refuse_option(function, f"{count} of {n} elements", "there are no more than the dimension has")
     if count < n and count > _MOST // 2:
@@ -163,8 +163,8 @@ def topk(x, k, dim=-1, largest=True):
     x = check("topk", "x", x, _NUMBERS)
     d = dimension_of("topk", x, dim)
     check_number("topk", "k", k, 0, whole=True)
-    _check_count("topk", k, x.shape[d])
-    return _order(x, k, bool(largest), d, None, None)
+    check_count("topk", k, x.shape[d])
+    return order(x, k, bool(largest), d, None, None)
 
 
 def sort(x, dim=-1, descending=False):
@@ -174,16 +174,16 @@ def sort(x, dim=-1, descending=False):
     float16, bfloat16, float32, int32, up to 16384 elements along dim. The elements have gradients in PyTorch."""
     x = check("sort", "x", x, _NUMBERS)
     d = dimension_of("sort", x, dim)
-    _check_count("sort", x.shape[d], x.shape[d])
-    return _order(x, x.shape[d], bool(descending), d, None, None)
+    check_count("sort", x.shape[d], x.shape[d])
+    return order(x, x.shape[d], bool(descending), d, None, None)
 
 
 def argsort(x, dim=-1, descending=False):
     """Where the elements along dimension dim stand, int64, in the order of sort()."""
     x = check("argsort", "x", x, _NUMBERS)
     d = dimension_of("argsort", x, dim)
-    _check_count("argsort", x.shape[d], x.shape[d])
-    return _order(x, x.shape[d], bool(descending), d, None, None)[1]
+    check_count("argsort", x.shape[d], x.shape[d])
+    return order(x, x.shape[d], bool(descending), d, None, None)[1]
 
 
 def kthvalue(x, k, dim=-1, keepdim=False):
@@ -194,8 +194,8 @@ def kthvalue(x, k, dim=-1, keepdim=False):
     x = check("kthvalue", "x", x, _NUMBERS)
     d = dimension_of("kthvalue", x, dim)
     check_number("kthvalue", "k", k, 1, whole=True)
-    _check_count("kthvalue", k, x.shape[d])
-    values, places = (t.narrow(d, k - 1, 1) for t in _order(x, k, False, d, None, None))
+    check_count("kthvalue", k, x.shape[d])
+    values, places = (t.narrow(d, k - 1, 1) for t in order(x, k, False, d, None, None))
     return (values, places) if keepdim else (values.squeeze(d), places.squeeze(d))
 
 
@@ -230,10 +230,10 @@ def topk_selector(index_score, starts, ends, topk):
     batch, queries, keys, groups = index_score.shape
     starts, ends = (check(name, n, t, ("int32",), shape=(batch, queries)) for n, t in (("starts", starts), ("ends", ends)))
     check_number(name, "topk", topk, 1, whole=True)
-    _check_count(name, topk, keys)
+    check_count(name, topk, keys)
     scores = index_score.permute(0, 1, 3, 2).contiguous()
     starts, ends = (t[..., None].expand(batch, queries, groups).contiguous() for t in (starts, ends))
-    return _order(scores, topk, True, 3, starts, ends)[1].int()
+    return order(scores, topk, True, 3, starts, ends)[1].int()
 
 
 topk, sort, argsort, kthvalue, median, topk_selector = map(public, (topk, sort, argsort, kthvalue, median, topk_selector))

@@ -151,3 +151,66 @@ def index(x, heads, dim, scaled, cleaned, queries, keys, threads, tf32):
                     Y[b, s, n, g] = T.if_then_else(outside, -T.infinity("float32"), total) if cleaned else total
 
     return index_scores
+
+
+@Family
+def importance(x, heads, dim, queries, keys, threads, tf32):
+    """W[b, g, s, n] = the sum over the heads h of group g of exp(scale Q[h] . K[n] - L[h]), of blocks n of positions that end
+    before position s or at it; infinite of its own block, 0 of others. From E[0] = 0 to E[1] lie blocks that may be chosen."""
+    B, S, N, G, C = T.dynamic("B, S, N, G, C")
+    padded = (dim + 15) // 16 * 16
+    rows = queries * heads
+
+    @T.prim_func
+    def weigh_blocks(
+        Q: T.Tensor((B, S, G * heads, dim), x),
+        K: T.Tensor((B, N, G, dim), x),
+        L: T.Tensor((B, S, G * heads), "float32"),
+        W: T.Tensor((B, G, S, C), "float32"),
+        E: T.Tensor((2, B, G, S), "int32"),
+        scale: T.float32,
+        block: T.int32,
+    ):
+        with T.Kernel(T.ceildiv(C, keys), T.ceildiv(S, queries), B * G, threads=threads) as (bx, by, bz):
+            b, g = bz // G, bz % G
+            q = T.alloc_shared((rows, padded), x)
+            k = T.alloc_shared((keys, padded), x)
+            scores = T.alloc_fragment((rows, keys), "float32")
+            logs = T.alloc_fragment((rows,), "float32")
+            lying = T.alloc_shared((rows, keys), "float32")
+            for i, j in T.Parallel(rows, padded):
+                s = by * queries + i // heads
+                if T.logical_and(s < S, j < dim) if padded > dim else s < S:
+                    q[i, j] = Q[b, s, g * heads + i % heads, j]
+                else:
+                    q[i, j] = T.cast(0, x)
+            for i, j in T.Parallel(keys, padded):
+                n = bx * keys + i
+                if T.logical_and(n < N, j < dim) if padded > dim else n < N:
+                    k[i, j] = K[b, n, g, j]
+                else:
+                    k[i, j] = T.cast(0, x)
+            for i in T.Parallel(rows):
+                logs[i] = L[b, by * queries + i // heads, g * heads + i % heads]
+            T.clear(scores)
+            T.gemm(q, k, scores, transpose_B=True)
+            for i, j in T.Parallel(rows, keys):
+                s, n = by * queries + i // heads, bx * keys + j
+                seen = T.logical_and(n < N, (n + 1) * block <= s + 1)
+                weight = T.exp2((scores[i, j] * scale - logs[i]) * T.float32(_LOG2E))
+                scores[i, j] = T.if_then_else(seen, weight, T.float32(0))
+            T.copy(scores, lying)
+            for i, j in T.Parallel(queries, keys):
+                s, n = by * queries + i, bx * keys + j
+                if T.logical_and(s < S, n < C):
+                    total = T.alloc_var("float32", init=0.0)
+                    for h in T.serial(heads):
+                        total = total + lying[i * heads + h, j]
+                    W[b, g, s, n] = T.if_then_else(n == s // block, T.infinity("float32"), total)
+            if bx == 0:
+                for i in T.Parallel(queries):
+                    if by * queries + i < S:
+                        E[0, b, g, by * queries + i] = 0
+                        E[1, b, g, by * queries + i] = (by * queries + i) // block + 1
+
+    return weigh_blocks
