@@ -310,7 +310,7 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
             shift = r.choice((0, 0, 0, 1, -1, 2, -3))
             begin.append(self.affine(var(n), width, shift))
             extents.append(max(1, count * width + r.choice((0, 0, -1, -3, 4)) + shift))
-        old = [b for b in self.p.params if len(b.shape) == len(shape) and b not in self.partitions and b.dtype is t and b not in self.read_here]
+        old = [b for b in self.p.params if len(b.shape) == len(shape) and b not in self.targets and b.dtype is t and b not in self.read_here]
         out = r.choice(old) if old and self.chance(0.4) else self._output(tuple(extents), t)
         self.targets.add(out)
         self.partitions[out] = (begin, shape)
