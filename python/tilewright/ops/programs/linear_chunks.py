@@ -236,6 +236,7 @@ def attend(x, result, decays, gates, corrects, begins, keys, columns, state, sta
             # Two warpgroups have columns of it each, and multiply rows.
             narrow = T.alloc_fragment((CHUNK, CHUNK), x) if threads == 128 and decays != "key" else p
             if begins:
+                # Loads under conditions straight into accumulators make the device compiler spill them (NVRTC 13.0).
                 held = T.alloc_shared((keys, columns), state)
                 T.copy(I[b, h, 0:keys, bx * columns : (bx + 1) * columns], held)
                 T.copy(held, s)
