@@ -162,12 +162,12 @@ def test_what_cannot_be_sent():
     assert "copy_cluster: a remote_barrier without dst_block" in refusal(cluster_mask=3, told=True, from_global=True)
 
 
-def _told_to_all(begins_by_meeting):
+def _told_to_all(begins_by_meeting, dtype):
     @T.prim_func
-    def main(A: T.Tensor((4, 32), "float32"), B: T.Tensor((4, 4, 32), "float32")):
+    def main(A: T.Tensor((4, 32), dtype), B: T.Tensor((4, 4, 32), dtype)):
         with T.Kernel(4, threads=128, cluster_dims=4) as bx:
-            mine = T.alloc_shared((32,), "float32")
-            all = T.alloc_shared((4, 32), "float32")
+            mine = T.alloc_shared((32,), dtype)
+            all = T.alloc_shared((4, 32), dtype)
             full = T.alloc_barrier([4])
             if begins_by_meeting:
                 T.cluster_arrive()
@@ -184,11 +184,13 @@ def _told_to_all(begins_by_meeting):
     return main
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("meet", [False, True])
-def test_blocks_that_tell_each_other_meet_once(meet):
-    """Barriers are there when all have come by the program's own barrier of the cluster; copies are written before any is told of."""
-    main = _told_to_all(meet)
-    a, b = np.random.default_rng(1).random((4, 32), dtype="float32"), np.empty((4, 4, 32), "float32")
+def test_blocks_that_tell_each_other_meet_once(meet, dtype):
+    """Barriers are there when all have come by the program's own barrier of the cluster; copies are written before any is told of,
+    or tell their bytes."""
+    main = _told_to_all(meet, dtype)
+    a, b = np.random.default_rng(1).random((4, 32), dtype="float32").astype(dtype), np.empty((4, 4, 32), dtype)
     for target in ("interpreter", SIMULATOR):
         b[:] = 0
         tw.compile(main, target=target)(a, b)
@@ -196,7 +198,10 @@ def test_blocks_that_tell_each_other_meet_once(meet):
     text = tw.compile(main, target="interpreter").get_kernel_source(arch="sm_90a")
     text = text[text.index("__launch_bounds__") :]
     assert ("tw_sync_cluster();" in text) != meet and ("tw_arrive_cluster_first();" in text) == ("tw_wait_cluster();" in text) == meet
-    assert text.count("tw_fence_cluster();") == 1 and text.count("tw_arrive_behind_fence(") == 4 and text.count("__syncthreads();") == 1
+    by_bytes = dtype == "float32"
+    assert text.count("tw_fence_cluster();") == (not by_bytes) and text.count("tw_arrive_behind_fence(") == (0 if by_bytes else 4)
+    assert text.count("tw_store_to_peer(") == text.count("tw_arrive_expect_at(") == (4 if by_bytes else 0)
+    assert text.count("__syncthreads();") == 1
 
 
 def test_an_arrival_behind_what_a_block_wrote_tells_of_it():

@@ -171,7 +171,7 @@ def test_operators_of_torch(monkeypatch):
         (operators.convolution, (x, x[:, :, :2], None, [1], [0], [1], 1)),
         (operators.pool, (x, True, True, [2], [2], [0], [1], False, True, 0, [])),
         (operators.dropout, (x, 0.5, 3)),
-        (operators.linear_attention, (q, q, q, None, None, None, False, 1.0, "float32")),
+        (operators.linear_attention, (q, q, q, None, None, None, False, 1.0, "float32", "")),
         (operators.order, (x, 2, True, 1, None, None)),
     ):
         torch.library.opcheck(
