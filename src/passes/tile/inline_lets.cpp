@@ -36,6 +36,15 @@ bool stays_in_type(const Expr& value, const Intervals& intervals) {
                      [&](const Term& t) { return fits(intervals.of(ir::sum({t}, 0, w->type)), value->type); });
 }
 
+// Whether the sum stays in its type, whatever that is: as its terms are, added up in 64 bits. At the ends of those, a
+// range says that nothing is known.
+bool never_wraps(const ir::Sum& s, DType type, const Intervals& intervals) {
+  std::vector<Term> terms;
+  for (const Term& t : s.terms) terms.push_back({t.coefficient, widen(t.value)});
+  const Interval all = intervals.of(ir::sum(std::move(terms), s.constant, i64));
+  return all.low > -kUnbounded && all.high < kUnbounded && fits(all, type);
+}
+
 // Quotients of sums of which the divisor divides each part are sums, where no part wraps around.
 std::optional<Expr> whole_quotient(const Expr& e, const Intervals& intervals) {
   const auto* b = e.as<Binary>();
@@ -47,7 +56,7 @@ std::optional<Expr> whole_quotient(const Expr& e, const Intervals& intervals) {
     if (t.coefficient % by != 0) return std::nullopt;
     terms.push_back({t.coefficient / by, t.value});
   }
-  if (!fits(intervals.of(widen(b->a)), b->a->type)) return std::nullopt;
+  if (!never_wraps(*s, e->type, intervals)) return std::nullopt;
   return ir::sum(std::move(terms), s->constant / by, e->type);
 }
 
