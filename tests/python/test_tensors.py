@@ -57,3 +57,17 @@ def test_tensors_without_dimensions(target):
     tilewright.compile(main, target=target)(a, s, n)
     assert s == 3.5 and n == 13
     assert "S[0ll] = " in tilewright.compile(main, target="cuda -arch=sm_90a").get_kernel_source()
+
+
+@pytest.mark.parametrize("engine", ["cpu", "simulator"])
+def test_a_stride_may_be_negative(engine):
+    """Rows in reverse: an index by the stride is asked whether it lies before the tensor's first element."""
+    @T.prim_func
+    def summed(A: T.StridedTensor((2, 64), (T.dynamic("s"), 1), "float32"), B: T.Tensor((128,), "float32"), C: T.Tensor((2, 64), "float32")):
+        with T.Kernel(1, threads=32):
+            for i, j in T.Parallel(2, 64):
+                C[i, j] = A[i, j] + B[A.strides[0] + 32 + j]
+
+    a, b, c = np.arange(128, dtype=np.float32).reshape(2, 64)[::-1], np.ones(128, np.float32), np.zeros((2, 64), np.float32)
+    tilewright.compile(summed, target=engine)(a, b, c)
+    assert np.array_equal(c, a + (np.arange(64) >= 32))

@@ -367,10 +367,25 @@ std::optional<bool> Intervals::decides(const Expr& comparison) const {
   return out;
 }
 
+// No extent of a call is negative, but a stride may be: that of rows in reverse.
+static bool may_be_negative(VarId symbol, const ProgramTables& program) {
+  bool stride = false, extent = false;
+  for (const Param& param : program.params) {
+    if (!param.is_tensor()) continue;
+    const Buffer& b = program.buffer(param.buffer);
+    for (const Expr& e : b.strides) stride = stride || used_vars(e).contains(symbol);
+    for (const Expr& e : b.shape) extent = extent || (e.as<Var>() && e.as<Var>()->id == symbol);
+  }
+  return stride && !extent;
+}
+
 Intervals ranges_of_symbols(const ProgramTables& program) {
   Intervals out;
-  for (VarId v : program.symbols)
-    if (program.var(v).type.bits == 32) out.set(v, {0, std::numeric_limits<int32_t>::max() - kSymbolRoom});
+  for (VarId v : program.symbols) {
+    const DType type = program.var(v).type;
+    const Interval all = range_of_type(type);
+    if (type.bits == 32) out.set(v, {may_be_negative(v, program) ? all.low : 0, all.high - kSymbolRoom});
+  }
   return out;
 }
 

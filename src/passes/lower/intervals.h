@@ -73,7 +73,7 @@ class Intervals {
 // What the variables of a launch can be, beside what is known of others: blocks, threads, counters of loops, points of
 // maps, names of integers. A variable has one statement that binds it, so it holds wherever the variable is seen.
 Intervals ranges_in(const ir::Launch& launch, Intervals known = {});
-// Dimensions that calls decide: none is negative, and each leaves room to be rounded up.
+// Dimensions and strides that calls decide: no dimension is negative, and each leaves room to be rounded up.
 Intervals ranges_of_symbols(const ir::ProgramTables& program);
 
 // The parts of a conjunction.
