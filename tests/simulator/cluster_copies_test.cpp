@@ -299,6 +299,49 @@ TEST(ClusterCopies, OthersAreToldOfByAFenceForAllMemory) {
                     .by_stores()));
 }
 
+// Block 1 says by a number that it has read a row, and block 0 writes the next there.
+TEST(ClusterCopies, WhatIsWrittenAgainWaitsForItsReaders) {
+  const std::string text = R"(program rows {
+  param A: float32[4, 128]
+  param B: float32[4, 128]
+  launch rows(bx: 2) threads(tx: 128) cluster(2) {
+    shared row: float32[128]
+    shared there: float32[128]
+    shared one: float32[1]
+    shared done: float32[1]
+    shared there_1: float32[128] view=there cta=1
+    shared done_0: float32[1] view=done cta=0
+    barrier full: uint64[1] arrive=[1]
+    barrier free: uint64[1] arrive=[1]
+    fill to=one value=1.0
+    for k in 0..4 {
+      if bx == 0 {
+        copy from=A[k, 0 : 128] to=row
+        if 0 < k {
+          wait barrier=free[0] parity=(k - 1) % 2
+        }
+        copy from=row to=there_1 completion=(barrier=full[0])
+      } else {
+        wait barrier=full[0] parity=k % 2
+        copy from=there to=B[k, 0 : 128]
+        if k < 3 {
+          copy from=one to=done_0 completion=(barrier=free[0])
+        }
+      }
+    }
+    sync cluster
+  }
+}
+)";
+  std::mt19937 random(1);
+  const ir::TileProgram tiles = ir::parse(text, "rows.tile");
+  const std::vector<NDArray> arrays = arrays_of(tiles, random);
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{tiles}));
+  compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(arrays[0], arrays[1]);
+  for (int64_t k = 0; k < 4; ++k)
+    for (int64_t i = 0; i < 128; ++i) ASSERT_EQ(arrays[1].get_float({k, i}), arrays[0].get_float({k, i}));
+}
+
 TEST(ClusterCopies, TheTextCompiles) {
   Dump dump("clusters");
   for (const std::string& text :

@@ -17,18 +17,52 @@ using namespace ir;
 
 namespace {
 
+bool tells(const TileProgram& p, const Copy& copy) { return is_to_peer(p, copy) && copy.completion.barrier.valid(); }
+
+// Whether no element of another block's tile is written twice by copies that tell: before the second, that block has
+// read the first, and what says so, be it a copy, must order reads of all its threads. `loops` are those around the
+// body, `written` the tiles so far.
+bool writes_once(const TileProgram& p, const Body& body, const std::vector<VarId>& loops, std::set<BufferId>& written) {
+  std::set<BufferId> side_by_side;  // by copies that follow each other
+  bool once = true;
+  for (const Stmt& s : body) {
+    const auto* copy = s.as<Copy>();
+    if (copy && tells(p, *copy)) {
+      const auto takes_turns = [&](VarId loop) {
+        for (size_t d = 0; d < copy->to.min.size(); ++d) {
+          const auto* v = copy->to.min[d].as<Var>();
+          if (v && v->id == loop && constant_int(copy->to.extent[d]) == 1) return true;
+        }
+        return false;
+      };
+      const BufferId root = p.root(copy->to.buffer);
+      once = once && !written.contains(root) && std::ranges::all_of(loops, takes_turns);
+      side_by_side.insert(root);
+      continue;
+    }
+    written.merge(side_by_side), side_by_side.clear();
+    std::vector<VarId> inside = loops;
+    if (const auto* loop = s.as<For>()) inside.push_back(loop->var);
+    if (s.as<While>()) inside.push_back(VarId{});
+    for_each_body(s, [&](const Body& inner) { once = once && writes_once(p, inner, inside, written); });
+  }
+  written.merge(side_by_side);
+  return once;
+}
+
 // Whether blocks of the cluster meet only to begin and at barriers that tell of copies, and share nothing else that is
-// written: no tensor is read and written, nothing but the copies concerns another block's memory.
+// written: no tensor is read and written, nothing but the copies concerns another block's memory, and they write each
+// element of it once.
 bool tells_only_of_itself(const TileProgram& p, const Launch& launch) {
-  std::set<BufferId> read, written;
-  bool alone = true;
+  std::set<BufferId> read, written, tiles;
+  bool alone = writes_once(p, launch.body, {}, tiles);
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
-    const bool tells = copy && is_to_peer(p, *copy) && copy->completion.barrier.valid();
-    if ((!tells && !s.as<Sync>() && reaches_blocks(p, s)) || s.as<Call>() || s.as<Atomic>()) alone = false;
+    const bool tells_of_it = copy && tells(p, *copy);
+    if ((!tells_of_it && !s.as<Sync>() && reaches_blocks(p, s)) || s.as<Call>() || s.as<Atomic>()) alone = false;
     for (const Effect& e : effects_of(s).list) {
       if (!e.region.valid() || e.access == Access::Order) continue;
-      if (p.buffer(e.region.buffer).cta && !tells) alone = false;
+      if (p.buffer(e.region.buffer).cta && !tells_of_it) alone = false;
       const BufferId root = p.root(e.region.buffer);
       if (p.buffer(root).space != Space::Global) continue;
       if (e.access != Access::Write) read.insert(root);
@@ -77,7 +111,7 @@ class ClusterCopies {
 
   const Copy* telling_copy(const Stmt& s) const {
     const auto* copy = s.as<Copy>();
-    return copy && is_to_peer(p_, *copy) && copy->completion.barrier.valid() ? copy : nullptr;
+    return copy && tells(p_, *copy) ? copy : nullptr;
   }
   // Copies that follow each other and of which none reads what one before it writes, as it may where a block is its own
   // peer.
