@@ -238,7 +238,7 @@ TEST(ClusterCopies, WhatIsSentAndMultipliedLiesAsProductsReadIt) {
 // Each block tells all of its cluster a few numbers, in turns of which each has a barrier of its own.
 struct Told {
   int64_t blocks = 2, numbers = 3;
-  std::string type = "float32", beside = "", behind = "";
+  std::string type = "float32", again = "", beside = "", behind = "";
   std::string text() const {
     const std::string n = std::to_string(numbers), p = std::to_string(blocks), row = "[" + n + "]";
     std::string views, sends;
@@ -253,7 +253,7 @@ struct Told {
            "]\n  launch told(bx: 8) threads(tx: 128) cluster(" + p + ") {\n    shared mine: " + type + row +
            "\n    shared all: " + type + "[2, " + p + ", " + n + "]\n    fragment f: " + type + row + "\n" + views +
            "    barrier told: uint64[2] arrive=[" + p + ", " + p + "]\n    sync cluster\n    for t in 0..2 {\n" +
-           "      copy from=A[t : 1, bx : 1, 0 : " + n + "] to=f\n      copy from=f to=mine\n" + sends +
+           "      copy from=A[t : 1, bx : 1, 0 : " + n + "] to=f\n      copy from=f to=mine\n" + sends + again +
            "      wait barrier=told[t] parity=0\n      copy from=all[t : 1, 0 : " + p + ", 0 : " + n +
            "] to=B[t : 1, bx : 1, 0 : " + p + ", 0 : " + n + "]\n" + beside + "    }\n" + behind + "  }\n}\n";
   }
@@ -293,6 +293,8 @@ TEST(ClusterCopies, SmallOnesAreStoresThatTellTheirBytes) {
 TEST(ClusterCopies, OthersAreToldOfByAFenceForAllMemory) {
   EXPECT_FALSE((Told{.numbers = 129}.by_stores()));
   EXPECT_FALSE((Told{.type = "float16"}.by_stores()));
+  EXPECT_FALSE((Told{.again = "      copy from=mine to=there0[t : 1, bx % 2 : 1, 0 : 3] completion=(barrier=told[t])\n"}
+                    .by_stores()));
   EXPECT_FALSE((Told{.beside = "      copy from=mine to=A[t : 1, bx : 1, 0 : 3]\n"}.by_stores()));
   EXPECT_FALSE((Told{.behind = "    sync cluster\n    copy from=mine to=there0[0 : 1, bx % 2 : 1, 0 : 3]\n"
                                "    sync cluster\n"}

@@ -38,6 +38,7 @@ std::optional<Parts> lanes_apart(const Expr& x, int64_t d, VarId lane, const Low
   for (const Term& t : s->terms) {
     const std::set<VarId> used = used_vars(t.value);
     const bool of_lane = used.contains(lane);
+    if (of_lane && t.coefficient < 0 && !x->type.is_signed()) return std::nullopt;  // the rest alone wraps around
     if (of_lane ? used.size() > 1 : analysis::power_of_two_divisor(sum({t}, 0, x->type), l.program) % d != 0)
       return std::nullopt;
     (of_lane ? rest : whole).push_back(t);

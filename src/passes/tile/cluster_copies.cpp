@@ -1,6 +1,7 @@
 #include "passes/tile/cluster_copies.h"
 
 #include <bit>
+#include <map>
 #include <set>
 
 #include "analysis/body_order.h"
@@ -23,7 +24,11 @@ bool tells(const TileProgram& p, const Copy& copy) { return is_to_peer(p, copy) 
 // read the first, and what says so, be it a copy, must order reads of all its threads. `loops` are those around the
 // body, `written` the tiles so far.
 bool writes_once(const TileProgram& p, const Body& body, const std::vector<VarId>& loops, std::set<BufferId>& written) {
-  std::set<BufferId> side_by_side;  // by copies that follow each other
+  std::map<BufferId, std::vector<Expr>> side_by_side;  // by copies that follow each other: the blocks
+  const auto end_group = [&] {
+    for (const auto& [tile, blocks] : side_by_side) written.insert(tile);
+    side_by_side.clear();
+  };
   bool once = true;
   for (const Stmt& s : body) {
     const auto* copy = s.as<Copy>();
@@ -36,17 +41,23 @@ bool writes_once(const TileProgram& p, const Body& body, const std::vector<VarId
         return false;
       };
       const BufferId root = p.root(copy->to.buffer);
-      once = once && !written.contains(root) && std::ranges::all_of(loops, takes_turns);
-      side_by_side.insert(root);
+      const Expr block = p.buffer(copy->to.buffer).cta;
+      const auto is_another = [&](const Expr& e) {
+        const auto x = constant_int(e), y = constant_int(block);
+        return x && y && *x != *y;
+      };
+      once = once && !written.contains(root) && std::ranges::all_of(loops, takes_turns) &&
+             std::ranges::all_of(side_by_side[root], is_another);
+      side_by_side[root].push_back(block);
       continue;
     }
-    written.merge(side_by_side), side_by_side.clear();
+    end_group();
     std::vector<VarId> inside = loops;
     if (const auto* loop = s.as<For>()) inside.push_back(loop->var);
     if (s.as<While>()) inside.push_back(VarId{});
     for_each_body(s, [&](const Body& inner) { once = once && writes_once(p, inner, inside, written); });
   }
-  written.merge(side_by_side);
+  end_group();
   return once;
 }
 
