@@ -100,6 +100,25 @@ def attend(x, dim, value_dim, own_values, named, block, limited, left, rows, key
     return attend_named
 
 
+@T.macro
+def _load_heads(Q, K, q, k, b, g, bx, by, heads, dim, S, N):
+    """Tile `by` of the queries' heads of group g, a query's after each other, and tile `bx` of its keys; zeros beyond."""
+    rows, padded = q.shape
+    keys = k.shape[0]
+    for i, j in T.Parallel(rows, padded):
+        s = by * (rows // heads) + i // heads
+        if T.logical_and(s < S, j < dim) if padded > dim else s < S:
+            q[i, j] = Q[b, s, g * heads + i % heads, j]
+        else:
+            q[i, j] = T.cast(0, q.dtype)
+    for i, j in T.Parallel(keys, padded):
+        n = bx * keys + i
+        if T.logical_and(n < N, j < dim) if padded > dim else n < N:
+            k[i, j] = K[b, n, g, j]
+        else:
+            k[i, j] = T.cast(0, k.dtype)
+
+
 @Family
 def index(x, heads, dim, scaled, cleaned, queries, keys, threads, tf32):
     """Y[b, s, n, g] = the sum over the heads h of group g of max(Q[h] . K[n], 0) * W[s, h], times the scale of the key; keys
@@ -124,18 +143,7 @@ def index(x, heads, dim, scaled, cleaned, queries, keys, threads, tf32):
             k = T.alloc_shared((keys, padded), x)
             scores = T.alloc_fragment((rows, keys), "float32")
             lying = T.alloc_shared((rows, keys), "float32")
-            for i, j in T.Parallel(rows, padded):
-                s = by * queries + i // heads
-                if T.logical_and(s < S, j < dim) if padded > dim else s < S:
-                    q[i, j] = Q[b, s, g * heads + i % heads, j]
-                else:
-                    q[i, j] = T.cast(0, x)
-            for i, j in T.Parallel(keys, padded):
-                n = bx * keys + i
-                if T.logical_and(n < N, j < dim) if padded > dim else n < N:
-                    k[i, j] = K[b, n, g, j]
-                else:
-                    k[i, j] = T.cast(0, x)
+            _load_heads(Q, K, q, k, b, g, bx, by, heads, dim, S, N)
             T.clear(scores)
             T.gemm(q, k, scores, transpose_B=True)
             T.copy(scores, lying)
@@ -178,18 +186,7 @@ def importance(x, heads, dim, queries, keys, threads, tf32):
             scores = T.alloc_fragment((rows, keys), "float32")
             logs = T.alloc_fragment((rows,), "float32")
             lying = T.alloc_shared((rows, keys), "float32")
-            for i, j in T.Parallel(rows, padded):
-                s = by * queries + i // heads
-                if T.logical_and(s < S, j < dim) if padded > dim else s < S:
-                    q[i, j] = Q[b, s, g * heads + i % heads, j]
-                else:
-                    q[i, j] = T.cast(0, x)
-            for i, j in T.Parallel(keys, padded):
-                n = bx * keys + i
-                if T.logical_and(n < N, j < dim) if padded > dim else n < N:
-                    k[i, j] = K[b, n, g, j]
-                else:
-                    k[i, j] = T.cast(0, x)
+            _load_heads(Q, K, q, k, b, g, bx, by, heads, dim, S, N)
             for i in T.Parallel(rows):
                 logs[i] = L[b, by * queries + i // heads, g * heads + i % heads]
             T.clear(scores)
