@@ -10,13 +10,24 @@ from ...kernels.programs import Family
 MOST_PARTS = 64  # of a row
 
 
-def _element(of, how, m, j, group, count, length, channels):
-    """What column j of row m is multiplied by, or gets added."""
-    if how == "column":
-        return T.cast(of[j], "float32")
-    if how == "row":
-        return T.cast(of[m, j], "float32")
-    return T.cast(of[T.min((m % group) * count + j // length, channels - 1)], "float32")
+def _finishes(weight, bias, gate, channels):
+    """What is done with a normal element: times that of W, plus that of B, times that of G."""
+
+    def element(of, how, m, j, group, count, length):
+        if how == "column":
+            return T.cast(of[j], "float32")
+        if how == "row":
+            return T.cast(of[m, j], "float32")
+        return T.cast(of[T.min((m % group) * count + j // length, channels - 1)], "float32")
+
+    def finished(made, W, B, G, m, j, *group):
+        if weight:
+            made = T.bind(made * element(W, weight, m, j, *group))
+        if bias:
+            made = T.bind(made + element(B, bias, m, j, *group))
+        return T.bind(made * T.cast(G[m, j], "float32")) if gate else made
+
+    return finished
 
 
 @Family
@@ -29,6 +40,7 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
     width, whole, centred = columns or tile, columns > 0, kind == "layer"
     N = columns or N
     shapes = {"": (1,), "column": (N,), "row": (M, N), "channel": (channels,)}
+    finished = _finishes(weight, bias, gate, channels)
 
     @T.prim_func
     def norm_rows(
@@ -89,13 +101,7 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
                 for i, j in T.Parallel(rows, width):
                     m, n = bx * rows + i, t * width + j
                     made = (v[i, j] - mean[i]) * scale[i]
-                    if weight:
-                        made = made * _element(W, weight, m, n, groups, count, length, channels)
-                    if bias:
-                        made = made + _element(B, bias, m, n, groups, count, length, channels)
-                    if gate:
-                        made = made * T.cast(G[m, n], "float32")
-                    Y[m, n] = T.cast(made, x)
+                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, groups, count, length), x)
 
     return norm_rows
 
@@ -106,6 +112,7 @@ def parts(x, kind, added, weight, bias, gate, tile, threads):
     squares around it ("rms": around zero), which every block of the second launch joins for its row."""
     M, N, S, channels = T.dynamic("M, N, S, C")
     shapes = {"": (1,), "column": (N,), "row": (M, N), "channel": (channels,)}
+    finished = _finishes(weight, bias, gate, channels)
     centred = kind == "layer"
 
     @T.prim_func
@@ -179,13 +186,7 @@ def parts(x, kind, added, weight, bias, gate, tile, threads):
                 for j in T.Parallel(tile):
                     n = s * per + t * tile + j
                     made = (T.cast(Z[m, n] if added else X[m, n], "float32") - mean[0]) * scale[0]
-                    if weight:
-                        made = made * _element(W, weight, m, n, groups, count, length, channels)
-                    if bias:
-                        made = made + _element(B, bias, m, n, groups, count, length, channels)
-                    if gate:
-                        made = made * T.cast(G[m, n], "float32")
-                    Y[m, n] = T.cast(made, x)
+                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, groups, count, length), x)
 
     return norm_parts
 
