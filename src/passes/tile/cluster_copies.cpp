@@ -194,8 +194,7 @@ class ClusterCopies {
   }
   Body waiting(const Copy& copy, LocationId at) {
     const std::string name = p_.buffer(copy.to.buffer).name;
-    int64_t elements = 1;
-    for (const Expr& e : copy.to.extent) elements *= constant_int(e).value_or(0);
+    const int64_t elements = elements_of(copy.to).value_or(0);
     const Element arrived{new_barriers(p_, launch_, BarrierUse::Full, name + "_arrived", 1, 1),
                           {constant(i32, int64_t{0})}};
     const BufferId turns = counter(name + "_turns");
