@@ -8,7 +8,7 @@ from alike import Alike
 from memory import Invalid, Memory, Races, spread
 from scalars import (BITS, BOOL, CLOSE, CLOSE_BINARY, CLOSE_FUNCTIONS, COMPARE, EXACT, FLOAT32, FLOAT64, INT32, INT64, UNDEFINED, UNSAID, binary, bitcast,
                      cast, dot_of_bytes, either_zero, product_error, round_to, unary, zeros_open)  # fmt: skip
-from nodes import buffers_of, type_of
+from nodes import buffers_of, loads_of, type_of, walk
 
 LONGEST = 80  # rounds of a while
 
@@ -53,7 +53,7 @@ class Model:
     def __init__(self, program, budget=40_000_000):
         self.program, self.budget = program, budget
         self.contract = program.options.get("contract", True)
-        self.memories, self.current = {}, None
+        self.memories, self.current, self.stores = {}, None, set()
         views = {}
         for v in self._all_views():
             views.setdefault(v.root, []).append(v)
@@ -74,6 +74,7 @@ class Model:
         for launch in self.program.launches:
             self.launch = launch
             self._run_launch(launch)
+            self.program.unreached |= any(id(s) not in self.stores and self._is_loaded_to_fragment(s) for s, _ in walk(launch.body))
         return {b: (self.memories[b].data(b)[0][: b.size], self.memories[b].states(b)[0][: b.size]) for b in self.program.params}
 
     def _run_launch(self, launch):
@@ -405,12 +406,34 @@ class Model:
 
     def do_store(self, s, mask):
         everybody, mask = mask, self._by_one(s, mask)
+        if mask.any():
+            self.stores.add(id(s))
         indices = [self.place(i, mask) for i in s.indices]
         if self.lanes.kind == "points" and self._in_turn(s, indices, mask):
             return everybody
+        if self.lanes is self.threads and s.buffer.root.space == "fragment":
+            self._from_one_place(s, indices, mask)
         v, state = self.value(s.value, mask)
         self.write(s.buffer, indices, v, state, mask)
         return everybody
+
+    @staticmethod
+    def _is_loaded_to_fragment(s):
+        return s.kind == "store" and s.buffer.root.space == "fragment" and any(True for _ in loads_of(s.value))
+
+    def _from_one_place(self, s, indices, mask):
+        """A fragment is one tile of all threads: those that store to one element read at one place, or the engine may refuse (TW6012)."""
+        shape = self.lanes.shape
+        to = spread(self._place(s.buffer, indices, mask)[0] + s.buffer.size * self.lanes.rows, shape)[mask]
+        order = np.argsort(to, kind="stable")
+        again = to[order][1:] == to[order][:-1]
+        if not again.any():
+            return
+        for load in loads_of(s.value):
+            for i in load[3] if load[2].root.space != "local" else ():
+                place = spread(self.place(i, mask), shape)[mask][order]
+                if (place[1:] != place[:-1])[again].any():
+                    raise Invalid("threads store what each reads from a place of its own to one element of a fragment")
 
     def do_if(self, s, mask):
         c = spread(self.sure(s.condition, mask), self.lanes.shape)

@@ -98,6 +98,7 @@ class Program:
     assumes: list = field(default_factory=list)
     refused: str = ""  # the code with which a call is refused, where a shape or a grid leaves its type
     inputs: dict = field(default_factory=dict)  # of each parameter its elements as memory holds them
+    unreached: bool = False  # no thread comes to a store of what was loaded to a fragment: who would, is not known
 
     def text(self):
         return program_text(self)
@@ -330,6 +331,14 @@ def buffers_of(e, found):
     for _, x in children(e):
         buffers_of(x, found)
     return found
+
+
+def loads_of(e):
+    """The loads of an expression, those of indices too."""
+    if e[0] == "load":
+        yield e
+    for _, x in children(e):
+        yield from loads_of(x)
 
 
 def names_read(s):

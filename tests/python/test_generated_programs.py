@@ -97,6 +97,30 @@ def test_the_model_takes_no_open_value_for_the_same(first, allowed):
         Model(program).run()
 
 
+@pytest.mark.parametrize("place, turns, is_right", [("tx", 1, False), ("bx0", 1, True), ("tx", 0, None)])
+def test_the_model_knows_that_a_fragment_is_one_tile_of_all_threads(place, turns, is_right):
+    """Threads store to one element what each reads from a place of its own, be it equal; an engine may refuse it where none comes to it."""
+    from draw_expr import int32, var
+    from memory import Invalid
+    from model import Model
+    from nodes import Buffer, Launch, Program, Stmt
+    from scalars import INT32
+
+    import numpy as np
+
+    ours, tile = Buffer("A1", "param", INT32, (32,)), Buffer("t2", "fragment", INT32, (1,))
+    store = Stmt("store", {"buffer": tile, "indices": [int32(0)], "value": ("load", INT32, ours, [var(place)])})
+    loop = Stmt("for", {"var": "k3", "dtype": INT32, "begin": int32(0), "extent": int32(turns), "loop": "serial", "options": {}}, [[store]])
+    program = Program(1, [ours], [], [], [Launch("l0", [("bx0", "1", 1)], 32, [tile], [loop])])
+    program.inputs[ours] = np.zeros(32, np.int32)
+    if is_right is False:
+        with pytest.raises(Invalid, match="a place of its own"):
+            Model(program).run()
+        return
+    Model(program).run()
+    assert program.unreached == (is_right is None)
+
+
 class Device:
     """The interpreter in the place of a device that the program of one seed breaks, for as long as the process lives."""
 
