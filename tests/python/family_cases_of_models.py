@@ -247,7 +247,8 @@ def _states_of(x, b, dt, sums):
     chunks, n = dt.shape[2:]
     weights = (sums[..., -1:] - sums).exp() * dt
     rows, keys = x.unflatten(1, (chunks, n)), b.unflatten(1, (chunks, n)).repeat_interleave(x.shape[2] // b.shape[2], 3)
-    return torch.einsum("bcthp,bcthn,bhct->bchpn", rows, keys, weights.to(x.dtype))
+    weighted = (rows * weights.permute(0, 2, 3, 1)[..., None].to(torch.promote_types(x.dtype, torch.float32))).to(x.dtype)
+    return torch.einsum("bcthp,bcthn->bchpn", weighted.to(weights.dtype), keys.to(weights.dtype))
 
 
 add(
