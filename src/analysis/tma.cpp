@@ -52,6 +52,12 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   // Seen on an H200: a box that begins elsewhere is an illegal instruction, whatever its swizzle.
   if (!is_multiple(global.min.back(), elements, p))
     return fmt::format("it may begin between pieces of {} bytes of rows of '{}'", kStrideBytes, g.name);
+  // Seen on an H200: loads are cut at the tensor's last element, but stores write whole pieces. What lies between
+  // padded rows, or behind a tensor, is not the program's.
+  const auto end = constant_int(add(global.min.back(), global.extent.back())), width = constant_int(g.shape.back());
+  if (!loads && !is_multiple(g.shape.back(), elements, p) && !(end && width && *end <= *width))
+    return fmt::format("stores write pieces of {} bytes, and rows of '{}' are not known to end with one", kStrideBytes,
+                       g.name);
   for (const Expr& e : global.min)
     if (may_leave_coordinates(e)) return "it may begin beyond 32 bits, which TMA counts with";
   // The tile: the last two dimensions on chip, whole rows of it, against the last of the tensor.

@@ -165,6 +165,11 @@ void Warp::tma_store(const TmaBox& box, const ir::Copy& op, int64_t lane) {
   for (int64_t r = 0; r < box.rows(); ++r) {
     const TmaRow row = box.row(r);
     if (row.begin == row.end) continue;
+    if (row.end * size < box.row_bytes() && row.end * size % kChunk != 0)
+      fail_at(
+          Code::OperandUnfit, lane,
+          fmt::format("there is no such TMA copy: it writes whole pieces of {} bytes, and a row of '{}' ends in one",
+                      kChunk, box.global->source->name));
     touch_global_row(box, row, true,
                      op.combine == ir::Combine::None ? std::nullopt : std::optional(atomic_op_of(op.combine)), lane);
     for (int64_t e = row.begin; e < row.end;) {

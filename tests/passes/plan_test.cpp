@@ -511,6 +511,19 @@ TEST(Plans, BoxesBeginAtPiecesOfRows) {
   EXPECT_TRUE(plan_of("  assume n % 8 == 0\n", "k * 32 + n").has_loader());
 }
 
+// A store by TMA ends at a piece of 16 bytes: what lies between padded rows, or behind a tensor, is not the program's.
+TEST(Plans, ResultsWhoseRowsEndInAPieceAreStoredByThreads) {
+  const auto stores_by_tma = [](const char* tensor) {
+    std::string text = gemm_text("200", "160", 4);
+    text.replace(text.find("float16[200, 128]"), 17, tensor);
+    return planned(text).plan.epilogue.staged.size() == 1;
+  };
+  EXPECT_TRUE(stores_by_tma("float16[200, 128]"));
+  EXPECT_TRUE(stores_by_tma("float16[200, 120] strides=[136, 1]"));
+  EXPECT_FALSE(stores_by_tma("float16[200, 122] strides=[136, 1]"));
+  EXPECT_FALSE(stores_by_tma("float16[200, 124] strides=[128, 1]"));
+}
+
 // Blocks that have nothing to do return: a condition around the rest, whose loops are counted.
 TEST(Plans, BlocksThatReturnEarlyHaveALoader) {
   for (const bool causal : {false, true}) {

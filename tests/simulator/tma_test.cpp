@@ -181,6 +181,21 @@ TEST(TmaStore, StoresWhatIsFencedBeforeTheBarrier) {
   expect_error(error_in(64, store_body(kFenced, kTo, "")), "TW9012", "thread (0) ends while what it stores");
 }
 
+// What an H200 writes beyond a row's last element, up to 16 bytes.
+TEST(TmaStore, WritesWholePieces) {
+  const auto error = [](int columns) {
+    std::string text = program(64, store_body(kFenced, "B[68 : 32, 64 : 32]", kDrain));
+    text.replace(text.find("B: float32[100, 96]"), 19, "B: float32[100, " + std::to_string(columns) + "]");
+    text.insert(text.find(" alignment=16\n  launch"), " strides=[96, 1]");
+    const Matrices m;
+    return error_of_text(text, [&m, columns] {
+      return std::vector<NDArray>{m.a, NDArray::borrow(m.b.data(), {100, columns}, f32, {96, 1})};
+    });
+  };
+  EXPECT_EQ(error(92), kNoError);
+  expect_error(error(94), "TW9011", "it writes whole pieces of 16 bytes, and a row of 'B' ends in one");
+}
+
 // Q's buffer, released before the store out of it has read it: the mistake of a real kernel.
 TEST(TmaStore, ItsSourceMayBeWrittenWhenItsQueueIsDrained) {
   const std::string overwrite = "    s[tx // 32, tx % 32] = 0.0\n";
