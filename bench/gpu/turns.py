@@ -5,7 +5,7 @@ import statistics
 import time
 
 FLUSH_BYTES = 256 << 20
-_BUSY_CLOCKS = 600_000  # about 0.35 ms; calls of PyTorch's operators and ours take 0.02 to 0.2 ms of the host
+_BUSY_CLOCKS = 2_000_000  # about 1.1 ms; calls of PyTorch's operators and ours take 0.02 to 0.3 ms of the host, two or three times as long behind a second of others
 
 
 def medians(contestants, flush, seconds=0.5, most=15):
