@@ -45,8 +45,8 @@ def _run_step_sizes(dt, A, chunk_len, dt_bias, dt_softplus, dt_min, dt_max):
         "softplus": dt_softplus,
         "bias": dt_bias is not None,
         "bounded": (dt_min, dt_max) != (-math.inf, math.inf),
-        "heads": min(32, up_to_power_of_two(heads)),
-        "rows": min(64, max(8, up_to_power_of_two(chunk_len))),
+        "heads": min(8, up_to_power_of_two(heads)),  # a sector of memory; few blocks have all of a sequence's heads
+        "rows": min(256, max(8, up_to_power_of_two(chunk_len))),
         "threads": 256,
     }
     launch(
