@@ -386,29 +386,36 @@ Choice choose_decode(const Options& given, const std::string& arch, const std::m
   return best;
 }
 
-// Columns of a row that a thread of 256 has in registers, and of more, twice as many, up to those of the largest block
-// (measured on an H200, bench/results/2026-11-29-rows-2.json). Rows of 16,384 columns and less than 32,768 are taken by
-// 256 and 512 threads, of 32,768 by 1,024 (RMSNorm 526 us for 629, softmax 542 for 554), longer ones by blocks of 256
-// threads (RMSNorm of 65,536: 585 us for 823 by half as many blocks of 512), of more than 65,536 by blocks of 512 (log
-// softmax of 131,072: 943 us for 1,578).
+// Columns of a row that a thread of 256 has in registers, and of more, twice as many, up to those of the largest block.
+// On an H200 (bench/results/2026-11-29-rows-3.json; a copy takes 505 us) rows of up to 20,480 columns are as fast by
+// one block of 512 threads as by more; longer ones are shared by blocks of a cluster: softmax of 32,768 columns takes
+// 510 us by four blocks of 128 threads, 535 by two of 256 and 543 by one of 1,024, of 65,536 by eight of 128 519 (four
+// of 256: 581), RMSNorm 514 by four of 256.
 constexpr int64_t kRowElements = 32, kFastColumns = 256 * kRowElements, kWideElements = 64,
-                  kMostColumns = 1024 * kRowElements, kColumnsOfPart = 256 * kWideElements;
+                  kMostColumns = 1024 * kRowElements, kColumnsOfPart = 256 * kWideElements,
+                  kPowersOfPart = 128 * kWideElements, kColumnsOfBlock = 512 * 40;
 constexpr int64_t kMostParts = 8;  // blocks of a cluster
 
-Choice choose_rows(const std::string& arch, const std::map<std::string, int64_t>& shape) {
+Choice choose_rows(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   const bool some = value_of(shape, "N") > 0;  // rows of no columns are no tile: they are walked
   const int64_t n = some ? value_of(shape, "N") : 1;
   const bool gpu = !arch.empty();
+  const RowFunction function = row_options(given).function;
+  const bool powers = function == RowFunction::Softmax || function == RowFunction::LogSoftmax;
   int64_t parts = 1, threads = 128, rows = 1;
-  if (arch == "sm_90a" && n > kMostColumns)
-    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(
-                                     n, n > 4 * kColumnsOfPart ? 2 * kColumnsOfPart : kColumnsOfPart)));
+  if (arch == "sm_90a" && n > (function == RowFunction::SoftmaxBackward ? kMostColumns : kColumnsOfBlock))
+    parts = std::min(kMostParts, power_of_two_from(tilewright::ceildiv(n, powers ? kPowersOfPart : kColumnsOfPart)));
   const int64_t width = tilewright::ceildiv(n, parts), most = gpu ? kMostColumns : 64 * 1024;
   const bool whole = some && width <= most;
   if (!whole) parts = 1, threads = 256;
+  // Of a part, and of what 512 threads have, as many as there are registers for.
+  const auto elements_of = [&](int64_t count) {
+    if (parts > 1) return kWideElements;
+    if (count == 512 && width <= kColumnsOfBlock) return tilewright::ceildiv(kColumnsOfBlock, int64_t{512});
+    return count < 256 || width > kColumnsOfPart ? kRowElements : kWideElements;
+  };
   if (gpu && whole)
-    while (width > threads * (threads < 256 || (parts == 1 && width > kColumnsOfPart) ? kRowElements : kWideElements))
-      threads *= 2;
+    while (width > threads * elements_of(threads)) threads *= 2;
   const int64_t room = gpu ? threads * kRowElements : 16 * 1024;
   while (parts == 1 && rows < 64 && rows * 2 * std::min(n, most) <= room) rows *= 2;
   Choice out;
@@ -489,7 +496,7 @@ Program library_program(const std::string& family, const Options& options) {
 Choice choose(const std::string& family, const Options& options, const std::string& arch,
               const std::map<std::string, int64_t>& shape) {
   if (family == "matmul") return choose_matmul(options, arch, shape);
-  if (family == "rows") return choose_rows(arch, shape);
+  if (family == "rows") return choose_rows(options, arch, shape);
   if (family == "reduce") return choose_reduce(options, arch, shape);
   if (family == "transpose") return choose_transpose(options, shape);
   if (family == "pad") return {};
