@@ -143,6 +143,25 @@ std::optional<Body> merged_maps(const Stmt& s) {
   return Body{ir::make_stmt(std::move(merged), s->location)};
 }
 
+// Without variables that have one value: neighbours are told by the last.
+std::optional<Body> without_single_points(const ir::TileProgram& program, const Stmt& s) {
+  const auto* map = s.as<ir::Map>();
+  if (!map || map->vars.size() < 2) return std::nullopt;
+  ir::Map kept;
+  ir::Substitution zeros;
+  for (size_t d = 0; d < map->vars.size(); ++d) {
+    const bool last_of_all = kept.vars.empty() && d + 1 == map->vars.size();
+    if (ir::constant_int(map->extents[d]) == 1 && !last_of_all) {
+      zeros.emplace(map->vars[d], ir::constant(program.var(map->vars[d]).type, int64_t{0}));
+    } else {
+      kept.vars.push_back(map->vars[d]), kept.extents.push_back(map->extents[d]);
+    }
+  }
+  if (zeros.empty()) return std::nullopt;
+  kept.body = ir::substitute(map->body, zeros);
+  return Body{ir::make_stmt(std::move(kept), s->location)};
+}
+
 std::optional<Body> decided(const Stmt& s) {
   const auto* branch = s.as<ir::If>();
   const auto value = branch ? ir::constant_int(branch->condition) : std::nullopt;
@@ -173,6 +192,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     launch.body = ir::rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       if (auto r = decided(s)) return r;
       if (auto r = merged_maps(s)) return r;
+      if (auto r = without_single_points(program, s)) return r;
       return as_roles(s);
     });
     name_tensors_of_turns(program, launch);

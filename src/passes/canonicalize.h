@@ -15,7 +15,7 @@
 //     beyond a fragment as large as it (grow_fragments);
 //   - a fragment that holds what each thread has for itself as the threads' own memory (own_fragments);
 //   - what turns of loops and points of maps say of a tensor's shape or place with names there (name_tensors);
-//   - a Map that is all of another Map's body merged into it;
+//   - a Map that is all of another Map's body merged into it, and a Map's variables that have one value as 0;
 //   - a serial loop whose turns are a Map each, of rows of a fragment, as one Map (merge_turns);
 //   - conditions that the ranges of blocks, threads and loops decide as constants (known_conditions);
 //   - branches in which threads of a warp share memory as several, between which they meet (part_branches);
