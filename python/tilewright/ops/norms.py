@@ -54,6 +54,7 @@ def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
             "weight": how if weight is not None else "",
             "bias": how if bias is not None else "",
             "gate": gate is not None,
+            "near": 8 if "channel" == how and length % 8 == 0 and (columns or tile) % 8 == 0 else 1,
             "tile": tile,
             "threads": threads,
         }

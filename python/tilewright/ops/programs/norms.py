@@ -11,30 +11,32 @@ MOST_PARTS = 64  # of a row
 
 
 def _finishes(weight, bias, gate, channels):
-    """What is done with a normal element: times that of W, plus that of B, times that of G."""
+    """What is done with a normal element j: times that of W, plus that of B, times that of G. `near`: an element of the same
+    channel."""
 
-    def element(of, how, m, j, group, count, length):
+    def element(of, how, m, j, near, group, count, length):
         if how == "column":
             return T.cast(of[j], "float32")
         if how == "row":
             return T.cast(of[m, j], "float32")
-        return T.cast(of[T.min((m % group) * count + j // length, channels - 1)], "float32")
+        return T.cast(of[T.min((m % group) * count + near // length, channels - 1)], "float32")
 
-    def finished(made, W, B, G, m, j, *group):
+    def finished(made, W, B, G, m, j, near, *group):
         if weight:
-            made = T.bind(made * element(W, weight, m, j, *group))
+            made = T.bind(made * element(W, weight, m, j, near, *group))
         if bias:
-            made = T.bind(made + element(B, bias, m, j, *group))
+            made = T.bind(made + element(B, bias, m, j, near, *group))
         return T.bind(made * T.cast(G[m, j], "float32")) if gate else made
 
     return finished
 
 
 @Family
-def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
+def rows(x, kind, added, weight, bias, gate, near, columns, rows, tile, threads):
     """Y = (X + R) as normal rows, times W plus B, times G. kind: "rms" or "layer". weight, bias: "" (none), "column" [N],
     "row" (as X), or "channel": [groups * channels], of which row m has those of group m % groups, each for `length`
-    columns. A row of `columns` is on chip whole, one of 0 is walked in tiles."""
+    columns; so many after each other as `near` says are sure to be of one. A row of `columns` is on chip whole, one of 0 is
+    walked in tiles."""
     M, N = T.dynamic("M, N")
     channels = T.dynamic("C")
     width, whole, centred = columns or tile, columns > 0, kind == "layer"
@@ -98,16 +100,16 @@ def rows(x, kind, added, weight, bias, gate, columns, rows, tile, threads):
                 if not whole:
                     for i, j in T.Parallel(rows, width):
                         v[i, j] = T.cast(S[bx * rows + i, t * width + j] if added else X[bx * rows + i, t * width + j], "float32")
-                for i, j in T.Parallel(rows, width):
-                    m, n = bx * rows + i, t * width + j
-                    made = (v[i, j] - mean[i]) * scale[i]
-                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, groups, count, length), x)
+                for i, j, k in T.Parallel(rows, width // near, near):
+                    m, n = bx * rows + i, t * width + j * near + k
+                    made = (v[i, j * near + k] - mean[i]) * scale[i]
+                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, t * width + j * near, groups, count, length), x)
 
     return norm_rows
 
 
 @Family
-def parts(x, kind, added, weight, bias, gate, tile, threads):
+def parts(x, kind, added, weight, bias, gate, near, tile, threads):
     """rows(), of rows that are too few for a block each: P has the moments of each part of a row, its mean and the sum of
     squares around it ("rms": around zero), which every block of the second launch joins for its row."""
     M, N, S, channels = T.dynamic("M, N, S, C")
@@ -183,10 +185,10 @@ def parts(x, kind, added, weight, bias, gate, tile, threads):
             T.reduce_sum(joined, scale, dim=0)
             scale[0] = T.rsqrt(scale[0] / T.cast(N, "float32") + epsilon)
             for t in T.serial(T.ceildiv(T.max(T.min((s + 1) * per, N) - s * per, 0), tile)):
-                for j in T.Parallel(tile):
-                    n = s * per + t * tile + j
+                for j, k in T.Parallel(tile // near, near):
+                    n = s * per + t * tile + j * near + k
                     made = (T.cast(Z[m, n] if added else X[m, n], "float32") - mean[0]) * scale[0]
-                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, groups, count, length), x)
+                    Y[m, n] = T.cast(finished(made, W, B, G, m, n, s * per + t * tile + j * near, groups, count, length), x)
 
     return norm_parts
 
