@@ -37,7 +37,7 @@ def fresh(script, engines, seconds):
     return [line for line in done.stdout.splitlines() if line.startswith("seed ")]
 
 
-@pytest.mark.parametrize("script, engines, seconds", [("run.py", f"interpreter,{GPUS}", 24), ("run.py", "interpreter,cpu", 12), ("mutate.py", GPUS, 30)])
+@pytest.mark.parametrize("script, engines, seconds", [("run.py", f"interpreter,{GPUS}", 15), ("run.py", "interpreter,cpu", 8), ("mutate.py", GPUS, 15)])
 def test_programs_that_are_fresh(script, engines, seconds):
     """What fresh seeds find was there before the change under test: it is shown as a warning, and is somebody's next
     work. Seeds that were found and mended have tests of their own."""
