@@ -3,6 +3,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "plan/load_rings.h"
 
 namespace tilewright::passes {
 
@@ -56,7 +57,61 @@ std::optional<Body> as_copy(const ProgramTables& p, const Stmt& s) {
   return Body{make_stmt(std::move(out), s->location)};
 }
 
+// The map's own points in order, all of the buffer.
+bool is_all_of(const Element& e, const Map& map, const ProgramTables& p) {
+  const Buffer& b = p.buffer(e.buffer);
+  if (b.is_view() || b.rank() != map.vars.size()) return false;
+  for (size_t d = 0; d < map.vars.size(); ++d) {
+    const auto* v = e.indices[d].as<Var>();
+    const auto extent = constant_int(map.extents[d]);
+    if (!v || v->id != map.vars[d] || !extent || extent != constant_int(b.shape[d])) return false;
+  }
+  return true;
+}
+
+std::optional<Body> load_as_copy(const ProgramTables& p, const Stmt& s) {
+  const auto* map = s.as<Map>();
+  const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
+  const auto* value = store ? store->value.as<Load>() : nullptr;
+  if (!value || store->queue != Queue::None || p.buffer(store->to.buffer).space != Space::Shared) return std::nullopt;
+  const Buffer& from = p.buffer(value->buffer);
+  if (p.buffer(p.root(value->buffer)).space != Space::Global || from.fill || !is_all_of(store->to, *map, p))
+    return std::nullopt;
+  // Rows that are gathered are named before their loop (fetch_ahead), from the map.
+  if (from.type.is_int() && map->vars.size() < 2) return std::nullopt;
+  auto box = box_of({value->buffer, value->indices}, *map, p);
+  if (!box) return std::nullopt;
+  Copy out;
+  out.from = std::move(*box);
+  const Buffer& to = p.buffer(store->to.buffer);
+  out.to = {store->to.buffer, std::vector<Expr>(to.rank(), constant(0)), to.shape};
+  return Body{make_stmt(std::move(out), s->location)};
+}
+
 }  // namespace
+
+TileProgram loads_as_copies(TileProgram program) {
+  for (Launch& launch : program.launches) {
+    // A copy that no ring of a loader brings, as of what nobody reads, would keep it from bringing the others.
+    const auto is_loaded = [&] {
+      const plan::FoundRings found = plan::find_rings(program, launch);
+      return found.feed_gemms && !found.left;
+    };
+    const bool loaded = is_loaded();
+    const Body own = launch.body;
+    launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* loop = s.as<For>();
+      if (!loop || loop->kind != LoopKind::Pipelined) return std::nullopt;
+      For f = *loop;
+      bool changed = false;
+      for (Stmt& inner : f.body)
+        if (auto copy = load_as_copy(program, inner)) inner = copy->front(), changed = true;
+      return changed ? std::optional(Body{make_stmt(std::move(f), s->location)}) : std::nullopt;
+    });
+    if (loaded && !is_loaded()) launch.body = own;
+  }
+  return program;
+}
 
 TileProgram sums_as_copies(TileProgram program) {
   for (Launch& launch : program.launches)
