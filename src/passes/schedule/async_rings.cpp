@@ -23,6 +23,8 @@ using analysis::names_as_a_whole;
 namespace {
 
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
+// What a block's tiles may come to for a loop of one stage to have two slots: a block more on most multiprocessors.
+constexpr int64_t kLittle = 65536;
 
 class PipelinedLoops {
  public:
@@ -59,7 +61,7 @@ class PipelinedLoops {
     return count;
   }
   std::string misfit(const For& n) const {
-    if (n.stages < 2) return "it has one stage";
+    if (n.stages < kFewestSlots && !wants_two(n)) return "it has one stage";
     const size_t count = leading(n);
     if (count == 0) return "it does not begin with copies of whole 16-byte rows from global to shared memory";
     if (may_jump(n.body)) return "its body jumps";
@@ -81,11 +83,24 @@ class PipelinedLoops {
     return "";
   }
 
+  // A product of one stage would wait for memory in every turn, with all of its block: the next turn's tiles come
+  // beside it, where they take little room.
+  bool wants_two(const For& n) const {
+    bool multiplies = false;
+    walk(n.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>() || s.as<Mma>(); });
+    if (n.stages != 1 || !multiplies) return false;
+    int64_t bytes = 0;
+    for (BufferId id : used_roots(launch_.body, p_))
+      if (p_.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p_.buffer(id));
+    for (size_t i = 0; i < leading(n); ++i) bytes += bytes_on_chip(p_.buffer(n.body[i].as<Copy>()->to.buffer));
+    return bytes <= kLittle;
+  }
+
   Body ring(const For& n, LocationId at) {
     const size_t count = leading(n);
     // More than there are turns would stay empty.
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
-    const int64_t slots = std::min({n.stages, turns, kMostSlots});
+    const int64_t slots = std::min({std::max(n.stages, kFewestSlots), turns, kMostSlots});
     const DType type = p_.var(n.var).type;
     SlotRing ring{.slots = slots, .filled = SlotRing::Filled::CpAsync, .released = SlotRing::Released::Block};
     for (size_t i = 0; i < count; ++i) ring.tiles.push_back(n.body[i].as<Copy>()->to.buffer);
