@@ -1,4 +1,4 @@
-// Blocks that return early, as conditions around what the others do.
+// Blocks that return early, or leave nothing, as conditions around what the others do.
 #pragma once
 #include "ir/program.h"
 
@@ -8,5 +8,10 @@ namespace tilewright::passes {
 // threads of the block agree on it: what plans roles and rings then sees a condition and no end. On canonical tile
 // programs; leaves them so.
 ir::TileProgram guard_returns(ir::TileProgram program);
+
+// Where all that a launch leaves is left by maps under `point < rows`, and the block knows the number before it
+// multiplies, what follows stands under `0 < rows`: a tile beyond the rows of its group, in programs that give every
+// group whole tiles, is not computed. On canonical tile programs; leaves them so.
+ir::TileProgram skip_empty_tiles(ir::TileProgram program);
 
 }  // namespace tilewright::passes
