@@ -98,8 +98,9 @@ class Decider {
     // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
     const int64_t team = launch_.threads[0];
     const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide &&
-                           (!only_multiplies() || fills_it_but_once());
-    const bool side_by_side = team == kGroup && hints_.blocks_per_multiprocessor.value_or(may_share ? 2 : 1) == 2 &&
+                           (!only_multiplies() || fills_it_but_once() || may_skip_tiles());
+    const bool side_by_side = (team == kGroup || is_lean(team)) &&
+                              hints_.blocks_per_multiprocessor.value_or(may_share ? 2 : 1) == 2 &&
                               hints_.work != Work::Kind::Persistent;
     if (limits_.slots < kFewest && !side_by_side) return refused(kNoRoom);
     if (side_by_side)
@@ -229,10 +230,28 @@ class Decider {
     }
     return count_gemms(launch_.body) == 1 && alone;
   }
+  // Two warpgroups of which a thread has so little in registers that four of them and their loaders share a
+  // multiprocessor.
+  bool is_lean(int64_t team) const {
+    constexpr int64_t kMostRegisters = 32;  // of the 104 that there are then
+    if (team != 2 * kGroup) return false;
+    int64_t bits = 0;
+    for (BufferId id : analysis::accessed_by(launch_.body, p_))
+      if (const Buffer& b = p_.buffer(id); b.space == Space::Fragment && !b.is_view())
+        bits += elements_on_chip(b) * b.type.bits;
+    return bits / 32 / team <= kMostRegisters;
+  }
   // Whether there are more blocks than multiprocessors.
   bool fills_device() const {
     const auto blocks = constant_int(blocks_of(launch_));
     return !blocks || *blocks > target_.multiprocessors;
+  }
+  // Whether some blocks may have nothing to do: where each takes one tile, the next begins at once.
+  bool may_skip_tiles() const {
+    return std::ranges::any_of(launch_.body, [&](const Stmt& s) {
+      const auto* n = s.as<If>();
+      return n && n->else_body.empty() && holds_copies(rings(), s);
+    });
   }
   // Whether all blocks run at once, two a multiprocessor, with rings that hide latencies: teams in turn of one block
   // would multiply its two tiles one after the other.
