@@ -1,16 +1,16 @@
-"""Instructions of a warp by their PTX names, on what its lanes hold and where PTX says they hold it. Lanes exchange values by
-shuffles: right on every engine, and slower than T.gemm, which takes the instructions."""
+"""Instructions of a warp by their PTX names, on what its lanes hold and where PTX says they hold it: those of a GPU that has
+them, elsewhere shuffles."""
 import re
 
 from .copies_in_bulk import flat
 from .dtypes import dtype as _dtype
 from .index_maps import make_linear_layout, make_swizzled_layout
-from .scopes import unroll
+from .pointers import Pointer
 from .trace import OPERATIONS, apply, fail, operation
-from .values import load
+from .values import Buffer, Tile, load, plain
 
-_STORE, _UPDATE, _CAST = OPERATIONS["store"], OPERATIONS["update"], OPERATIONS["cast"]
-_shuffle, _lane, _let = operation("shfl_sync"), operation("get_lane_idx"), operation("let")
+_STORE = OPERATIONS["store"]
+_mma, _load_matrix, _lane = operation("warp_mma"), operation("load_matrix"), operation("get_lane_idx")
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _LAYOUTS = {("row", "col")}
 
@@ -44,19 +44,22 @@ def get_ldmatrix_offset(matrix, row_idx, col_idx, stride, dtype="float16", trans
 def ptx_ldmatrix(trans, num, src_access_ptr, dst_access_ptr):
     """Each lane takes its elements of `num` matrices of 8 rows of 16 bytes, whose rows lane 8 m + r points at; transposed if
     `trans`."""
-    (source, begin), (target, to) = flat(src_access_ptr), flat(dst_access_ptr)
-    bits = source.dtype.bits
-    if bits not in (8, 16, 32) or (trans and bits == 32):
-        fail("BadOption", f"ptx_ldmatrix of {source.dtype}", "its elements have 8, 16 or 32 bits, and those of 32 are not transposed")
-    held, halves = 32 // bits, max(1, 16 // bits)  # elements of a lane in a matrix; of 16 bits, which it moves
-    lane, begin = _lane(), _let("begin", apply(_CAST, begin, "int32"))
-    for m in range(int(num)):
-        for e in range(held):
-            if trans:
-                row, column = lane % 4 * 2 + e // halves, lane // 4 * halves + e % halves
-            else:
-                row, column = lane // 4, lane % 4 * held + e
-            apply(_STORE, target[to + (m * held + e)], source[_shuffle(begin, row + 8 * m) + column])
+    target, to = flat(dst_access_ptr)
+    source = _row(src_access_ptr)
+    if source.buffer.dtype.bits not in (8, 16, 32) or (trans and source.buffer.dtype.bits == 32):
+        fail("BadOption", f"ptx_ldmatrix of {source.buffer.dtype}", "its elements have 8, 16 or 32 bits, and those of 32 are not transposed")
+    _load_matrix(source, target[to], int(num), bool(trans))
+
+
+def _row(place):
+    """The element that a place begins with."""
+    head, offset = (place.head, plain(place.offset)) if isinstance(place, Pointer) else (place, 0)
+    if isinstance(head, Buffer):
+        head = head[(0,) * head.ndim]
+    if isinstance(head, Tile) and offset == 0:
+        return head.buffer[tuple((i.start or 0) if isinstance(i, slice) else i for i in head.indices)]
+    buffer, begin = flat(place)
+    return buffer[begin]
 
 
 def ptx_mma(dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multiplicand_a, a_index, multiplicand_b, b_index,
@@ -66,19 +69,7 @@ def ptx_mma(dtype, shape, A_layout, B_layout, A_dtype, B_dtype, C_dtype, multipl
     if not found or found[2] != "8" or found[1] not in ("8", "16") or (str(A_layout), str(B_layout)) not in _LAYOUTS or operator or saturate:
         fail("BadOption", f"ptx_mma of {shape}, {A_layout} by {B_layout}", "shapes are m16n8k* and m8n8k*, row by col, without saturation")
     (a, a_begin), (b, b_begin), (c, c_begin) = (flat(m) for m in (multiplicand_a, multiplicand_b, accumulator))
-    word, halves, depth, lane = max(1, 32 // a.dtype.bits), int(found[1]) // 8, int(found[3]), _lane()
-    a_begin, b_begin, c_begin = a_begin + a_index, b_begin + b_index, c_begin + c_index
-    for k in unroll(depth):
-        step, source, inner = k // (4 * word), k % (4 * word) // word, k % word
-        rows = []
-        for h in range(halves):
-            held = a[a_begin + (step * halves + h) * word + inner]
-            rows.append(_let("a", apply(_CAST, _shuffle(held, lane // 4 * 4 + source), c.dtype)))
-        for i in range(2):
-            held = b[b_begin + step * word + inner]
-            column = _let("b", apply(_CAST, _shuffle(held, (lane % 4 * 2 + i) * 4 + source), c.dtype))
-            for h in range(halves):
-                apply(_UPDATE, "+", c[c_begin + 2 * h + i], rows[h] * column)
+    _mma(a[a_begin + a_index], b[b_begin + b_index], c[c_begin + c_index], int(found[3]), int(found[1]))
 
 
 def mma_fill(dtype, local_size, local_ptr, offset):

@@ -1,13 +1,13 @@
-"""Products of matrices that the warps of a block hold in arrays of their threads, as TensorCoreIntrinEmitter has them.
-Lanes exchange what they hold by shuffles: right on every engine, and slower than T.gemm, which takes the instructions."""
+"""Products of matrices that the warps of a block hold in arrays of their threads, as TensorCoreIntrinEmitter has them: by
+ldmatrix and mma.sync where a GPU has them, elsewhere by shuffles."""
+from .copies_in_bulk import flat
 from .dtypes import dtype as _dtype
 from .refused import REFUSED
-from .scopes import unroll
+from .scopes import unroll, vectorized
 from .trace import OPERATIONS, apply, fail, operation
-from .values import load
 
-_STORE, _UPDATE = OPERATIONS["store"], OPERATIONS["update"]
-_alloc_local, _shuffle, _cast = operation("alloc_local"), operation("shfl_sync"), operation("cast")
+_STORE = OPERATIONS["store"]
+_mma, _load_matrix = operation("warp_mma"), operation("load_matrix")
 _lane, _warp = operation("get_lane_idx"), operation("get_warp_idx")
 _TILE, _HALF, _WARP = 16, 8, 32
 
@@ -58,61 +58,65 @@ class TensorCoreIntrinEmitter:
     def ldmatrix_a(self, A_local, A_shared, ki, rk=0):
         """Each thread takes its part of the warp's rows of A, at step ki along the reduced dimension."""
         row = self.warp_place()[0] * self.warp_row_tiles
-        self._take(A_local, A_shared, row, self.warp_rows, rk * self.chunk + ki * self.micro_size_k, self.a_transposed)
+        self._take(A_local, A_shared, row, self.warp_rows, rk * self.chunk + ki * self.micro_size_k, self.a_transposed, False)
 
     def ldmatrix_b(self, B_local, B_shared, ki, rk=0):
         """The same of the columns of B."""
         column = self.warp_place()[1] * self.warp_col_tiles
         along = rk * self.chunk + ki * self.micro_size_k
-        self._take(B_local, B_shared, column, self.warp_cols, along, not self.b_transposed)
+        self._take(B_local, B_shared, column, self.warp_cols, along, not self.b_transposed, True)
 
-    def _take(self, local, shared, begin, tiles, along, transposed):
-        word, lane = self.word, _lane()
+    def _take(self, local, shared, begin, tiles, along, transposed, halves_first):
+        """Four matrices for every 16 lines, as PTX has the operands of two products: `halves_first` says whether those of the first
+        lines come first, with both halves of k, or those of the first half of k."""
+        word, lane, half = self.word, _lane(), self.micro_size_k // 2
+        target, to = flat(local)
         for t in unroll(tiles):
+            first, held = begin + t * _TILE, to + t * self.local_size_a
+
+            def at(line, k, first=first):
+                place = (along + k, first + line) if transposed else (first + line, along + k)
+                return shared[(0,) * (shared.ndim - 2) + place]
+
+            if word == 2 or not transposed:
+                second, row = lane // 8 % 2, lane % 8  # whether this lane points at matrix 1 or 3
+                line, k = (lane // 16, second) if halves_first else (second, lane // 16)
+                place = at(line * _HALF, k * half + row) if transposed else at(line * _HALF + row, k * half)
+                _load_matrix(place, target[held], 4, transposed)
+                continue
             for e in unroll(self.local_size_a):
-                line = begin + t * _TILE + lane // 4 + e // word % 2 * _HALF
-                k = along + e // (2 * word) * (4 * word) + lane % 4 * word + e % word
-                at = (k, line) if transposed else (line, k)
-                apply(_STORE, local[t * self.local_size_a + e], shared[(0,) * (shared.ndim - 2) + at])
+                line, k = (e // (2 * word), e // word % 2) if halves_first else (e // word % 2, e // (2 * word))
+                apply(_STORE, target[held + e], at(line * _HALF + lane // 4, k * half + lane % 4 * word + e % word))
 
     def mma(self, A_local, B_local, C_local, k_inner=0):
         """C += A B for the elements that the warp has taken."""
-        word, size, lane = self.word, self.local_size_a, _lane()
-        a = _alloc_local([2 * self.warp_rows], self.a_dtype)
-        b = _alloc_local([4 * self.warp_cols], self.b_dtype)
-        a_step, b_step = k_inner * self.warp_rows * size, k_inner * self.warp_cols * size
-        for k in unroll(self.micro_size_k):
-            element = k // (4 * word) * (2 * word) + k % word
-            source = k % (4 * word) // word
-            for i in unroll(2 * self.warp_rows):  # rows of this lane: two of every 16
-                held = A_local[a_step + i // 2 * size + element + i % 2 * word]
-                apply(_STORE, a[i], _shuffle(held, lane // 4 * 4 + source))
-            for j in unroll(4 * self.warp_cols):  # columns of this lane: four of every 16
-                held = B_local[b_step + j // 4 * size + element + j // 2 % 2 * word]
-                apply(_STORE, b[j], _shuffle(held, (lane % 4 * 2 + j % 2) * 4 + source))
-            for i in unroll(self.warp_rows):
-                for j in unroll(self.warp_cols):
-                    for e in unroll(self.local_size_out):
-                        x = _cast(load(a[i * 2 + e // 2 % 2]), self.accum_dtype)
-                        y = _cast(load(b[j * 4 + e // 4 * 2 + e % 2]), self.accum_dtype)
-                        apply(_UPDATE, "+", C_local[(i * self.warp_cols + j) * self.local_size_out + e], x * y)
+        size = self.local_size_a
+        (a, a_at), (b, b_at), (c, c_at) = flat(A_local), flat(B_local), flat(C_local)
+        a_at, b_at = a_at + k_inner * self.warp_rows * size, b_at + k_inner * self.warp_cols * size
+        for i in unroll(self.warp_rows):
+            for j in unroll(self.warp_cols):
+                for h in range(2):
+                    result = c[c_at + (i * self.warp_cols + j) * self.local_size_out + h * (self.local_size_out // 2)]
+                    _mma(a[a_at + i * size], b[b_at + j * size + h * (size // 2)], result, self.micro_size_k)
 
     def stmatrix(self, C_local, C_buf, pid_m=None, pid_n=None):
         """Stores the results: to a tile of the block, (M, N) or (M / 16, N / 16, 16, 16), or to block (pid_m, pid_n)."""
-        lane = _lane()
-        warp_row, warp_column = self.warp_place()
-        row = warp_row * self.warp_row_tiles
-        column = warp_column * self.warp_col_tiles
+        lane, (warp_row, warp_column) = _lane(), self.warp_place()
+        row, column = warp_row * self.warp_rows, warp_column * self.warp_cols  # of tiles
         if pid_m is not None:
-            row = row + pid_m * (self.block_row_warps * self.warp_row_tiles)
-            column = column + pid_n * (self.block_col_warps * self.warp_col_tiles)
+            row = row + pid_m * (self.block_row_warps * self.warp_rows)
+            column = column + pid_n * (self.block_col_warps * self.warp_cols)
+        source, begin = flat(C_local)
         for i in unroll(self.warp_rows):
             for j in unroll(self.warp_cols):
-                for e in unroll(self.local_size_out):
-                    r = row + i * _TILE + lane // 4 + e // 2 % 2 * _HALF
-                    c = column + j * _TILE + lane % 4 * 2 + e % 2 + e // 4 * _HALF
-                    at = (r, c) if C_buf.ndim == 2 else (r // _TILE, c // _TILE, r % _TILE, c % _TILE)
-                    apply(_STORE, C_buf[at], C_local[(i * self.warp_cols + j) * self.local_size_out + e])
+                for right in unroll(2):
+                    for down in unroll(2):
+                        for e in vectorized(2):
+                            r, c = down * _HALF + lane // 4, right * _HALF + lane % 4 * 2 + e
+                            tile = (row + i, column + j)
+                            at = (tile[0] * _TILE + r, tile[1] * _TILE + c) if C_buf.ndim == 2 else (*tile, r, c)
+                            held = (i * self.warp_cols + j) * self.local_size_out + right * 4 + down * 2 + e
+                            apply(_STORE, C_buf[at], source[begin + held])
 
 
 TensorCoreIntrinEmitterWithLadderTransform = REFUSED["TensorCoreIntrinEmitterWithLadderTransform"]

@@ -171,6 +171,8 @@ struct Uniformity::Walk {
     if (const auto* op = stmt.as<Atomic>()) return atomic(stmt, *op);
     if (const auto* op = stmt.as<Shuffle>()) return lower(op->result, Agreement::None);
     if (const auto* op = stmt.as<Vote>()) return vote(*op);
+    if (const auto* op = stmt.as<Mma>()) return local_write(op->c.buffer, stmt, Agreement::None);
+    if (const auto* op = stmt.as<LoadMatrix>()) return local_write(op->to.buffer, stmt, Agreement::None);
     if (const auto* op = stmt.as<Call>()) {
       for (const Region& region : op->writes) local_write(region.buffer, stmt, Agreement::None);
       return lower(op->result, Agreement::None);

@@ -238,6 +238,15 @@ Result call_extern(const Operation&, const Operands& o) {
   return value ? Result(value) : Result();
 }
 
+Result warp_mma(const Operation&, const Operands& o) {
+  o.builder().mma(o.tile(0), o.tile(1), o.tile(2), o.integer(3), o.integer(4, 16));
+  return {};
+}
+Result load_matrix(const Operation&, const Operands& o) {
+  o.builder().load_matrix(o.tile(0), o.tile(1), o.integer(2), o.flag(3, false));
+  return {};
+}
+
 constexpr const char* kAtomicSignature =
     "dst: tile, value: tile, memory_order: text = None, return_prev: bool = False, use_tma: ignored = False, "
     "annotations: ignored = None";
@@ -283,6 +292,13 @@ void add_warp_operations(std::vector<Operation>& table) {
                                  {"warp_reduce_bitor", ir::Operator::BitOr}})
     table.push_back({name, "thread", "value: expr", "Over the whole warp; every lane gets the result.", warp_reduce,
                      static_cast<int>(op)});
+  table.push_back({"warp_mma", "thread", "a: tile, b: tile, c: tile, depth: int, rows: int = 16",
+                   "C += A B of a warp, on elements of its threads' arrays from these on, where mma.m16n8k* has them.",
+                   warp_mma});
+  table.push_back({"load_matrix", "thread", "src: tile, dst: tile, matrices: int, transpose: bool = False",
+                   "Each lane takes its elements of matrices of 8 rows of 16 bytes; lane 8 m + r points at row r of "
+                   "matrix m.",
+                   load_matrix});
   table.push_back(
       {"get_lane_idx", "thread", "warp_size: int = None", "The lane of this thread in its warp.", lane_index});
   for (const char* name : {"get_warp_idx", "get_warp_idx_sync"})

@@ -197,12 +197,15 @@ class CudaText final : public CudaAsync {
 
   // ---- matrices
   // The words of a region of registers, as operands.
+  // Registers, or the words that narrower elements of a thread's array make.
   std::vector<std::string> words(const Region& r) {
+    const int64_t bits = program_.buffer(r.buffer).type.bits, each = bits < 32 ? 32 / bits : 1;
     std::vector<std::string> out;
-    for (int64_t i = 0; i < constant_int(r.extent.back()).value_or(0); ++i) {
+    for (int64_t i = 0; i < constant_int(r.extent.back()).value_or(0); i += each) {
       std::vector<Expr> index = r.min;
       index.back() = ir::add(index.back(), ir::constant(index.back()->type, i));
-      out.push_back(element(r.buffer, index));
+      const std::string first = element(r.buffer, index);
+      out.push_back(each == 1 ? first : fmt::format("*(uint32_t*)&{}", first));
     }
     return out;
   }

@@ -46,6 +46,7 @@ double unit_of_sums(const ir::TileProgram& p) {
   for (const ir::Launch& launch : p.launches)
     ir::walk(launch.body, [&](const ir::Stmt& s) {
       if (const auto* n = s.as<ir::Gemm>()) add_to(n->c.buffer);
+      if (const auto* n = s.as<ir::Mma>()) add_to(n->c.buffer);
       ir::match(s->op, [&]<class Op>(const Op& n) {
         if constexpr (ir::CombinesAlong<Op>)
           if (is_sum(n.op)) add_to(n.to.buffer);

@@ -191,7 +191,7 @@ std::optional<ir::TileProgram> with_more_blocks(const ir::TileProgram& program, 
     const ir::Launch& launch = program.launches[i];
     const runtime::KernelResources* made = choice.binary->log.kernel(kernels[i].function);
     bool multiplies = false;
-    ir::walk(launch.body, [&](const ir::Stmt& s) { multiplies = multiplies || s.as<ir::Gemm>(); });
+    ir::walk(launch.body, [&](const ir::Stmt& s) { multiplies = multiplies || s.as<ir::Gemm>() || s.as<ir::Mma>(); });
     if (!made || multiplies || launch.min_blocks > 0 || choice.lowering.plans[i].has_loader()) continue;
     const int64_t threads = launch.thread_count(), shared = kernels[i].dynamic_shared_bytes + made->shared_bytes;
     const int64_t now = target.occupancy(threads, made->registers, shared).blocks, more = now + 1;

@@ -8,6 +8,7 @@
 #include "interpreter/clusters.h"
 #include "interpreter/scheduler.h"
 #include "ir/number_statements.h"
+#include "passes/warp_matrices.h"
 #include "support/diagnostic.h"
 #include "support/thread_team.h"
 
@@ -138,7 +139,7 @@ void run_launch(const ProgramCode& program, const ir::Launch& launch) {
 
 void interpret(const ir::TileProgram& given, const Binding& binding) {
   // Buffers know their launches by where they stand in the program: it is numbered as a whole.
-  ir::TileProgram program = given;
+  ir::TileProgram program = passes::spell_matrices(given);
   for (ir::Launch& launch : program.launches) ir::number_statements(launch);
   ProgramCode code = bind(program, binding);
   for (const ir::Launch& launch : program.launches) run_launch(code, launch);

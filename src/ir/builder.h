@@ -143,6 +143,9 @@ class Builder {
               MemoryOrder order = MemoryOrder::Relaxed, const Expr& compare = {});
   Expr shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int64_t width);
   Expr vote(VoteKind kind, const Expr& value);
+  // Of a warp, on elements of a thread's arrays from these on: m<rows>n8k<depth>.
+  void mma(const TileRef& a, const TileRef& b, const TileRef& c, int64_t depth, int64_t rows);
+  void load_matrix(const TileRef& from, const TileRef& to, int64_t matrices, bool transpose);
   Expr warp_reduce(Operator op, const Expr& value);  // over the whole warp; every lane gets the result
   void break_loop();
   void continue_loop();
@@ -214,6 +217,7 @@ class Builder {
   std::optional<Range> range(const Expr& e, Extents extents = Extents::Known) const;
   void set_range(VarId var, const Expr& first, const std::optional<Range>& extent);
   Region region(const TileRef& ref) const;
+  Region own_elements(const TileRef& first, int64_t count, const char* what) const;
   void need_inside(const Region& region) const;
   bool ends_with_tensor(const Region& region, size_t dim) const;
   void need_bound_symbols(const std::unordered_map<VarId, Expr>& known);

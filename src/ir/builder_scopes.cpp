@@ -346,6 +346,51 @@ Expr Builder::shuffle(ShuffleKind kind, const Expr& value, const Expr& lane, int
   return var(result, value->type);
 }
 
+Region Builder::own_elements(const TileRef& first, int64_t count, const char* what) const {
+  Region r = region(first);
+  const Buffer& b = program_.buffer(first.buffer);
+  if (b.space != Space::Local || b.rank() != 1)
+    fail_here(Code::OperandKind, fmt::format("'{}' as {}", b.name, what),
+              "it is an element of an array of one dimension of a thread's own: T.alloc_local");
+  r.extent = {constant(count)};
+  return r;
+}
+
+void Builder::mma(const TileRef& a, const TileRef& b, const TileRef& c, int64_t depth, int64_t rows) {
+  need_no_map("an mma");
+  const DType type = program_.buffer(a.buffer).type, other = program_.buffer(b.buffer).type;
+  if ((rows != 8 && rows != 16) || depth <= 0 || depth % std::max(4, 128 / type.bits) != 0)
+    fail_here(Code::BadOption, fmt::format("an mma of {} rows, {} deep, of {}", rows, depth, type.name()),
+              "it has 8 or 16 rows, and its depth is that of four words of 32 bits, or several of them");
+  if (type.bits != other.bits)
+    fail_here(Code::BadOption, fmt::format("an mma of {} and {}", type.name(), other.name()),
+              "both operands have elements of one width");
+  Mma n;
+  n.a = own_elements(a, rows * depth / 32, "the first operand of an mma");
+  n.b = own_elements(b, depth / 4, "the second operand of an mma");
+  n.c = own_elements(c, rows / 4, "the result of an mma");
+  emit(std::move(n));
+}
+
+void Builder::load_matrix(const TileRef& from, const TileRef& to, int64_t matrices, bool transpose) {
+  need_no_map("load_matrix");
+  const Buffer& shared = program_.buffer(from.buffer);
+  const DType type = shared.type, other = program_.buffer(to.buffer).type;
+  if (matrices != 1 && matrices != 2 && matrices != 4)
+    fail_here(Code::BadOption, fmt::format("load_matrix of {} matrices", matrices), "there are 1, 2 or 4");
+  if ((type.bits != 8 && type.bits != 16 && (type.bits != 32 || transpose)) || type != other)
+    fail_here(Code::BadOption, fmt::format("load_matrix of {} to {}", type.name(), other.name()),
+              "both are of one type, of 8, 16 or 32 bits, and those of 32 are not transposed");
+  if (shared.space != Space::Shared || !from.is_element())
+    fail_here(Code::OperandKind, fmt::format("'{}' as where load_matrix reads", shared.name),
+              "it is an element of a tile in shared memory: T.alloc_shared");
+  LoadMatrix n;
+  const Region row = region(from);
+  n.from = {row.buffer, row.min}, n.to = own_elements(to, matrices * 32 / type.bits, "what load_matrix gives");
+  n.transpose = transpose, n.matrices = matrices;
+  emit(std::move(n));
+}
+
 Expr Builder::vote(VoteKind kind, const Expr& value) {
   need_no_map("a vote");
   const bool match_values = kind == VoteKind::MatchAny || kind == VoteKind::MatchAll;

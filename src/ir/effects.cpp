@@ -11,6 +11,15 @@ Region element_region(const Element& e) {
   return {e.buffer, e.indices, std::vector<Expr>(e.indices.size(), constant(1))};
 }
 
+// The row that a lane points at.
+Region row_region(const LoadMatrix& n) {
+  constexpr int64_t kLanesOfRow = 4;
+  Region r = element_region(n.from);
+  if (n.matrices > 0)
+    r.extent.back() = constant(constant_int(n.to.extent.back()).value_or(1) / n.matrices * kLanesOfRow);
+  return r;
+}
+
 // The box around a matrix of so many rows and columns, of elements of so many neighbours.
 Region box_of(const Matrix& m, int64_t rows, int64_t columns, int64_t unit) {
   std::vector<int64_t> extent(m.first.indices.size(), 1);
@@ -118,7 +127,7 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   }
   void operator()(const LoadMatrix& n) const {
     out.scope = Scope::Warp;
-    touch(Access::Read, element_region(n.from)), touch(Access::Write, n.to);
+    touch(Access::Read, row_region(n)), touch(Access::Write, n.to);
   }
   void operator()(const Wgmma& n) const {
     out.scope = Scope::Collective;

@@ -449,13 +449,15 @@ struct SetRegisters {  // registers a thread of the executing warpgroups may use
   static void fields(auto& n, auto&& f) { f("count", n.count); }
 };
 
-// ---- Thread level: instructions of a warp
+// ---- Instructions of a warp
 // ------------------------------------------------------------------------------------------------
 
-// c += a * b, as a row of target/mma.h says: each lane gives and gets its part of the matrices, in registers. a and b
-// are words of 32 bits, several elements each where they are narrower. `metadata`: of a sparse a, one word a lane.
+// c += a * b: each lane gives and gets its part of the matrices, in registers. At the thread level as a row of
+// target/mma.h says; a and b are words of 32 bits, or the narrower elements that make them. `metadata`: of a sparse a,
+// one word a lane. At the tile level elements of a thread's own arrays, as mma.m<4 |c|>n8k<4 |b|>.row.col has them;
+// with an instruction that the target has, if one is known.
 struct Mma {
-  static constexpr Level level = Level::Thread;
+  static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "mma";
   std::string instruction;
   Region a, b, c, metadata;
@@ -466,12 +468,15 @@ struct Mma {
 // ldmatrix (PTX ISA 9.7.14.5.15): 1, 2 or 4 matrices of 8 rows of 16 bytes. Lane 8 * i + j points at row j of matrix i
 // and gets word lane % 4 of row lane / 4 of every matrix; transposed, the matrix of 16-bit elements is first.
 struct LoadMatrix {
-  static constexpr Level level = Level::Thread;
+  static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "load_matrix";
   Element from;
-  Region to;  // words, one a matrix
+  Region to;  // words, one a matrix, or the narrower elements that make them
   bool transpose = false;
-  static void fields(auto& n, auto&& f) { f("from", n.from), f("to", n.to), f("transpose", n.transpose); }
+  int64_t matrices = 0;  // Tile level: how many; a row of one is neighbours along the last dimension
+  static void fields(auto& n, auto&& f) {
+    f("from", n.from), f("to", n.to), f("transpose", n.transpose), f("matrices", n.matrices);
+  }
 };
 
 // c (+)= op(a) * op(b) by a warpgroup, as a row of target/wgmma.h says: 64 rows. `b` is a box of a tile in shared

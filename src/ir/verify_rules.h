@@ -98,6 +98,8 @@ class Verifier {
   void check(const SetRegisters& node);
   void check(const Mma& node);
   void check(const LoadMatrix& node);
+  bool check_own_elements(const Region& region, const char* what, int64_t count);
+  void check_of_warp(const Mma& node);
   void check(const Wgmma& node);
   void check(const Elect&) {}
   void check(const InitBarriers& node);

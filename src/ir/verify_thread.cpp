@@ -306,11 +306,35 @@ void Verifier::check(const SetRegisters& node) {
     add(Code::VerifyRegisters, fmt::format("set_registers to {}; it is a multiple of 8 from 24 to 256", node.count));
 }
 
+// What stands in the arrays of a thread at the tile level.
+bool Verifier::check_own_elements(const Region& region, const char* what, int64_t count) {
+  if (region.extent.size() == 1 && constant_int(region.extent[0]) == count) return true;
+  add(Code::VerifyMatrix,
+      fmt::format("{} has {} elements of an array of one dimension, not {}", what, count, text(region)));
+  return false;
+}
+
+void Verifier::check_of_warp(const Mma& node) {
+  constexpr int64_t kRowsOfElement = 4;  // of c, and as many columns of a
+  const int64_t rows = kRowsOfElement * constant_int(node.c.extent.back()).value_or(0),
+                depth = kRowsOfElement * constant_int(node.b.extent.back()).value_or(0);
+  const int bits = row(node.a.buffer).type.bits;
+  if ((rows != 8 && rows != 16) || depth <= 0 || depth % std::max(4, 128 / bits) != 0 || node.metadata.valid())
+    return add(Code::VerifyMatrix, fmt::format("an mma of {} rows and a depth of {}", rows, depth),
+               "it has 8 or 16 rows, and words of 32 bits of four lanes make up its depth");
+  if (row(node.b.buffer).type.bits != bits)
+    add(Code::VerifyMatrix, "the operands of an mma have elements of different widths");
+  check_own_elements(node.c, "the c of an mma", rows / kRowsOfElement);
+  check_own_elements(node.b, "the b of an mma", depth / kRowsOfElement);
+  check_own_elements(node.a, "the a of an mma", rows * depth / kWarpThreads);
+}
+
 void Verifier::check(const Mma& node) {
   for (const Region* r : {&node.a, &node.b, &node.c, &node.metadata})
     if ((r != &node.metadata || r->valid()) && check_region(*r, "an operand of mma") &&
         row(r->buffer).space != Space::Local)
       add(Code::VerifyLevel, fmt::format("mma: '{}' is not in registers", row(r->buffer).name));
+  if (level_ == Level::Tile && findings_.empty()) check_of_warp(node);
 }
 
 void Verifier::check(const LoadMatrix& node) {
@@ -319,6 +343,16 @@ void Verifier::check(const LoadMatrix& node) {
         fmt::format("load_matrix reads '{}', which is not in shared memory", row(node.from.buffer).name));
   if (check_region(node.to, "the registers of load_matrix") && row(node.to.buffer).space != Space::Local)
     add(Code::VerifyLevel, fmt::format("load_matrix: '{}' is not in registers", row(node.to.buffer).name));
+  if (level_ != Level::Tile || !findings_.empty()) return;
+  const DType type = row(node.to.buffer).type;
+  if (type.bits != 8 && type.bits != 16 && (type.bits != 32 || node.transpose))
+    return add(Code::VerifyMatrix, fmt::format("load_matrix of {}", type.name()),
+               "elements have 8, 16 or 32 bits, and those of 32 are not transposed");
+  if (row(node.from.buffer).type != type)
+    add(Code::VerifyMatrix, fmt::format("load_matrix of {} to {}", row(node.from.buffer).type.name(), type.name()));
+  if (node.matrices != 1 && node.matrices != 2 && node.matrices != 4)
+    return add(Code::VerifyMatrix, fmt::format("load_matrix of {} matrices; there are 1, 2 or 4", node.matrices));
+  check_own_elements(node.to, "what load_matrix gives", node.matrices * 32 / type.bits);
 }
 
 void Verifier::check_registers(const std::vector<Region>& registers, const char* what) {

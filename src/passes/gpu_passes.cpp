@@ -53,6 +53,7 @@
 #include "passes/tile/unroll_rows.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
+#include "passes/warp_matrices.h"
 
 namespace tilewright::passes {
 
@@ -243,6 +244,10 @@ constexpr GpuPass kTilePasses[] = {
      .here = "first: nobody may take them for statements; griddepcontrol is of sm_90 and above (PTX ISA)",
      .run = on_tiles<drop_launch_order>,
      .wanted = [](const target::GpuFeatures& has) { return !has.launch_order; }},
+    {.name = "matrix_instructions",
+     .what = "matrices of a warp name their instruction, or become shuffles",
+     .here = "before all that asks whose values depend on other lanes",
+     .run = [](GpuProgram& p) { p.tiles = choose_matrix_instructions(std::move(p.tiles), p.target); }},
     {.name = "inline_lets",
      .what = "names of sums become the sums",
      .here = "before rings, whose copies follow indices: what divides them is seen in the sums",
@@ -275,15 +280,15 @@ constexpr GpuPass kTilePasses[] = {
      .what = "an early return becomes a condition around the rest",
      .here = "a launch that returns gets no roles",
      .run = on_tiles<guard_returns>},
+    {.name = "skip_empty_tiles",
+     .what = "what leaves nothing unless a number is positive is a branch of that",
+     .here = "behind name_locals: the number has a name; before plans, which take blocks as they end",
+     .run = on_tiles<skip_empty_tiles>},
     {.name = "merge_lanes",
      .what = "loops over neighbours in the points of a map are points, where a fragment follows them",
      .here = "before plans, which count what goes to shared memory",
      .run = on_tiles<merge_lanes>},
     {.name = "turns_as_atomics",
-    {.name = "skip_empty_tiles",
-     .what = "what leaves nothing unless a number is positive is a branch of that",
-     .here = "behind name_locals: the number has a name; before plans, which take blocks as they end",
-     .run = on_tiles<skip_empty_tiles>},
      .what = "points that take turns at a tile though a fragment lies over the threads add to it atomically",
      .here = "before plans, which count what goes to shared memory",
      .run = on_tiles<turns_as_atomics>},
@@ -295,6 +300,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map that adds a tile to memory is a copy that adds",
      .here = "before staging, which takes copies alone",
      .run = on_tiles<sums_as_copies>},
+    {.name = "loads_as_copies",
+     .what = "a map of a pipelined loop that brings a tile is a copy",
+     .here = "before plans, whose rings take copies alone",
+     .run = on_tiles<loads_as_copies>},
     {.name = "split_masks",
      .what = "masks that only some tiles need are asked for once a tile",
      .here = "before load_early: what a mask alone reads stays below its condition",
@@ -304,10 +313,6 @@ constexpr GpuPass kTilePasses[] = {
      .here = "before load_ahead, which brings its loads another turn forward",
      .run = on_tiles<load_early>},
     {.name = "load_ahead",
-    {.name = "loads_as_copies",
-     .what = "a map of a pipelined loop that brings a tile is a copy",
-     .here = "before plans, whose rings take copies alone",
-     .run = on_tiles<loads_as_copies>},
      .what = "what code beside a gemm reads comes a turn before",
      .here = "behind load_early, whose loads it moves as well",
      .run = on_tiles<load_ahead>,

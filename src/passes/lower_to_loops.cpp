@@ -8,6 +8,7 @@
 #include "passes/lower/threads.h"
 #include "passes/sparse_gemm.h"
 #include "passes/warp_arrivals.h"
+#include "passes/warp_matrices.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -86,7 +87,7 @@ Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number
 }  // namespace
 
 LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& target) {
-  const TileProgram program = spell_warp_arrivals(unpack_sparse_gemms(drop_launch_order(given)));
+  const TileProgram program = spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(drop_launch_order(given))));
   LoopProgram out = tables_of(program);
   for (size_t i = 0; i < program.launches.size(); ++i)
     out.launches.push_back(lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target));

@@ -44,6 +44,12 @@ uint64_t metadata_of(int64_t element_bits, const std::array<uint32_t, kWarpThrea
   return words[static_cast<size_t>(lane + group / 4)] >> (row / 8 * 16 + group % 4 * 4) & 15;
 }
 
+// Elements of the buffer that so many words are.
+int64_t elements_of(const Place& place, int64_t words) {
+  const int64_t bits = place.buffer->type.storage_bits();
+  return bits < 32 ? words * 32 / bits : words;
+}
+
 const std::byte* Warp::registers(const Place& place, int64_t lane, int64_t count) {
   const DType type = place.buffer->type;
   const int64_t first = place.offset.int_at(lane, frame_.shape.columns);
@@ -62,7 +68,8 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   const Place pa = locate(*s.regions[0].buffer, s.regions[0].min, mask);
   const Place pb = locate(*s.regions[1].buffer, s.regions[1].min, mask);
   const Place pc = locate(*s.regions[2].buffer, s.regions[2].min, mask);
-  touch_registers(pa, row.a_words(), mask), touch_registers(pb, row.b_words(), mask);
+  const int64_t of_a = elements_of(pa, row.a_words()), of_b = elements_of(pb, row.b_words());
+  touch_registers(pa, of_a, mask), touch_registers(pb, of_b, mask);
   touch_registers(pc, row.c_registers(), mask);
   const bool doubles = row.c == f64;
   const double rate = doubles ? target::kMultiplyAdds64 : target::kMultiplyAdds * target::kOfWarps * 16 / row.a.bits;
@@ -73,8 +80,8 @@ void Warp::execute(const ir::Mma& op, const Step& s, Mask mask) {
   auto* a = arena_.array<float>(row.m * depth);
   auto* b = arena_.array<float>(row.n * row.k);  // by columns
   for (int64_t lane = 0; lane < kWarpThreads; ++lane) {
-    unpack_words(row.a, registers(pa, lane, row.a_words()), row.a_words(), 2, lane, depth, a);
-    unpack_words(row.b, registers(pb, lane, row.b_words()), row.b_words(), 1, lane, row.k, b);
+    unpack_words(row.a, registers(pa, lane, of_a), row.a_words(), 2, lane, depth, a);
+    unpack_words(row.b, registers(pb, lane, of_b), row.b_words(), 1, lane, row.k, b);
   }
   // Which element of a column of b an element of a meets.
   auto* met = arena_.array<int64_t>(row.m * depth);
@@ -160,7 +167,8 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   check_full_warp(s, mask, "an ldmatrix");
   ArenaScope scope(arena_);
   const interpreter::ElementCode& from = s.elements[0];
-  const int64_t matrices = eval_int(*s.regions[0].extent.back(), mask);
+  const Place to = locate(*s.regions[0].buffer, s.regions[0].min, mask);
+  const int64_t given = eval_int(*s.regions[0].extent.back(), mask), matrices = given / elements_of(to, 1);
   auto* points = arena_.array<uint8_t>(lanes_);  // lanes whose address counts
   for (int64_t l = 0; l < lanes_; ++l) points[l] = l < matrices * kRows;
   const Mask pointing{points, matrices * kRows};
@@ -173,11 +181,10 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   auto* rows = arena_.array<std::byte>(matrices * kRows * kRowBytes);
   for (int64_t l = 0; l < matrices * kRows; ++l)
     std::memcpy(rows + l * kRowBytes, registers(source, l, count), static_cast<size_t>(kRowBytes));
-  const Place to = locate(*s.regions[0].buffer, s.regions[0].min, mask);
-  touch_registers(to, matrices, mask);
+  touch_registers(to, given, mask);
   for (int64_t l = 0; l < lanes_; ++l) {
     const int64_t first = to.offset.int_at(l, frame_.shape.columns);
-    std::byte* out = to.data + first * 4;
+    std::byte* out = to.data + first * to.buffer->type.storage_bits() / 8;
     for (int64_t m = 0; m < matrices; ++m) {
       const std::byte* matrix = rows + m * kRows * kRowBytes;
       if (!op.transpose) {
@@ -187,7 +194,7 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
         std::memcpy(out + m * 4 + 2, matrix + (l % 4 * 2 + 1) * kRowBytes + l / 4 * 2, 2);
       }
     }
-    interpreter::mark_written(to.written, to.buffer->type, first, matrices);
+    interpreter::mark_written(to.written, to.buffer->type, first, given);
   }
 }
 

@@ -242,6 +242,7 @@ enum class Code : uint16_t {
   VerifyLaunchWait = 3095,      // a wait for the launches before that a thread may not come to
   VerifyEarlyAccess = 3096,     // before such a wait, memory that a launch before may still use
   VerifyLoopStatement = 3097,   // operands that a statement of loop programs does not take
+  VerifyMatrix = 3098,          // operands of a warp's matrices that do not fit each other
 
   // 4000: launch. Arguments of a call.
   ArgumentCount = 4001,       // not as many arguments as parameters

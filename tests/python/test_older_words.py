@@ -257,27 +257,32 @@ def test_what_has_no_meaning_is_refused():
         T.access_ptr(3)
 
 
-@pytest.mark.parametrize("dtype, accumulator", [("float16", "float32"), ("int8", "int32")])
-def test_products_that_warps_hold(dtype, accumulator):
+def products_that_warps_hold(dtype, accumulator, a_transposed=False, b_transposed=True):
     from tilewright.warp_mma import TensorCoreIntrinEmitter, get_swizzle_layout
 
     M, N, K = 64, 32, 64
-    emitter = TensorCoreIntrinEmitter(a_dtype=dtype, b_dtype=dtype, accum_dtype=accumulator, b_transposed=True,
+    emitter = TensorCoreIntrinEmitter(a_dtype=dtype, b_dtype=dtype, accum_dtype=accumulator, a_transposed=a_transposed, b_transposed=b_transposed,
                                       block_row_warps=2, block_col_warps=1, warp_row_tiles=32, warp_col_tiles=32, chunk=32)  # fmt: skip
 
+    of_a, of_b = ((K, M) if a_transposed else (M, K)), ((N, K) if b_transposed else (K, N))
+    step_a, step_b = ((32, M) if a_transposed else (M, 32)), ((N, 32) if b_transposed else (32, N))
+
     @T.prim_func
-    def main(A: T.Tensor((M, K), dtype), B: T.Tensor((N, K), dtype), C: T.Tensor((M, N), accumulator)):
+    def main(A: T.Tensor(of_a, dtype), B: T.Tensor(of_b, dtype), C: T.Tensor((M, N), accumulator)):
         with T.Kernel(1, threads=emitter.threads):
-            A_shared, B_shared = T.alloc_shared((M, 32), dtype), T.alloc_shared((N, 32), dtype)
+            A_shared, B_shared = T.alloc_shared(step_a, dtype), T.alloc_shared(step_b, dtype)
             C_shared = T.alloc_shared((M // 16, N // 16, 16, 16), accumulator)
             A_local = T.alloc_local((emitter.warp_rows * emitter.local_size_a,), dtype)
             B_local = T.alloc_local((emitter.warp_cols * emitter.local_size_b,), dtype)
             C_local = T.alloc_local((emitter.warp_rows * emitter.warp_cols * emitter.local_size_out,), accumulator)
-            T.annotate_layout({A_shared: T.Layout((M, 32), lambda i, j: list(get_swizzle_layout(i, j, 32, dtype)))})
+            if not a_transposed:
+                T.annotate_layout({A_shared: T.Layout((M, 32), lambda i, j: list(get_swizzle_layout(i, j, 32, dtype)))})
             T.clear(C_local)
-            for ko in T.serial(K // 32):
-                T.copy(A[0, ko * 32], A_shared)
-                T.copy(B[0, ko * 32], B_shared)
+            for ko in T.Pipelined(K // 32, num_stages=2):
+                for i, j in T.Parallel(*step_a):
+                    A_shared[i, j] = A[ko * 32 + i, j] if a_transposed else A[i, ko * 32 + j]
+                for i, j in T.Parallel(*step_b):
+                    B_shared[i, j] = B[i, ko * 32 + j] if b_transposed else B[ko * 32 + i, j]
                 for ki in T.serial(32 // emitter.micro_size_k):
                     emitter.ldmatrix_a(A_local, A_shared, ki)
                     emitter.ldmatrix_b(B_local, B_shared, ki)
@@ -286,11 +291,61 @@ def test_products_that_warps_hold(dtype, accumulator):
             for i, j in T.Parallel(M, N):
                 C[i, j] = C_shared[i // 16, j // 16, i % 16, j % 16]
 
+    return main, M, N, K
+
+
+@every_engine
+@pytest.mark.parametrize("dtype, accumulator, ta, tb", [("float16", "float32", False, True), ("float16", "float32", True, False),
+                                                        ("float16", "float16", False, True), ("int8", "int32", False, True),
+                                                        ("int8", "int32", True, False)])  # fmt: skip
+def test_products_that_warps_hold(engine, dtype, accumulator, ta, tb):
+    main, M, N, K = products_that_warps_hold(dtype, accumulator, ta, tb)
     random = np.random.default_rng(3)
     a, b = random.integers(-4, 5, (M, K)).astype(dtype), random.integers(-4, 5, (N, K)).astype(dtype)
     c = np.empty((M, N), accumulator)
-    tw.compile(main, engine="interpreter")(a, b, c)
+    run(main, engine, np.ascontiguousarray(a.T) if ta else a, b if tb else np.ascontiguousarray(b.T), c)
     assert (c == a.astype(accumulator) @ b.astype(accumulator).T).all()
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_products_that_warps_hold_are_instructions(arch):
+    """Lanes exchange nothing by shuffles, both tiles come a turn ahead, and results are stored without meeting each time."""
+    main, *_ = products_that_warps_hold("float16", "float32")
+    text = tw.compile(main, target="interpreter").get_kernel_source(arch=arch)
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in text and "ldmatrix.sync.aligned.m8n8.x4.shared.b16" in text
+    assert "__shfl" not in text and "cp.async.cg" in text and text.count("__syncthreads()") <= 4
+    text = tw.compile(products_that_warps_hold("int8", "int32")[0], target="interpreter").get_kernel_source(arch=arch)
+    assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32" in text and "__shfl" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_what_a_lane_holds_of_operands(dtype):
+    """In the order of the registers of one product by A, and of two by the first and the last eight columns of B."""
+    from tilewright.warp_mma import TensorCoreIntrinEmitter
+
+    emitter = TensorCoreIntrinEmitter(dtype, dtype, "float32", b_transposed=True, block_row_warps=1, block_col_warps=1,
+                                      warp_row_tiles=16, warp_col_tiles=16, chunk=32)  # fmt: skip
+    k, size, word = emitter.micro_size_k, emitter.local_size_a, emitter.word
+
+    @T.prim_func
+    def main(S: T.Tensor((16, k), dtype), A: T.Tensor((32, size), dtype), B: T.Tensor((32, size), dtype)):
+        with T.Kernel(1, threads=32):
+            shared, a, b = T.alloc_shared((16, k), dtype), T.alloc_local((size,), dtype), T.alloc_local((size,), dtype)
+            T.copy(S, shared)
+            emitter.ldmatrix_a(a, shared, 0)
+            emitter.ldmatrix_b(b, shared, 0)
+            for e in T.serial(size):
+                A[T.get_lane_idx(), e] = a[e]
+                B[T.get_lane_idx(), e] = b[e]
+
+    s = (np.arange(16 * k) % 127).reshape(16, k).astype(dtype)
+    a, b = np.empty((32, size), dtype), np.empty((32, size), dtype)
+    tw.compile(main, engine="interpreter")(s, a, b)
+    for lane in range(32):
+        for e in range(size):
+            inner, second, fourth = lane % 4 * word + e % word, e // word % 2, e // (2 * word)
+            assert a[lane, e] == s[lane // 4 + second * 8, inner + fourth * k // 2]
+            assert b[lane, e] == s[lane // 4 + fourth * 8, inner + second * k // 2]
 
 
 def test_operands_of_other_makers_are_refused():

@@ -1200,6 +1200,8 @@ def less(a: _Operand, b: _Operand) -> PrimExpr:
     """a < b"""
 def less_equal(a: _Operand, b: _Operand) -> PrimExpr:
     """a <= b"""
+def load_matrix(src: _Operand, dst: _Operand, matrices: _int | _Any, transpose: _bool | _Any = False) -> _Any:
+    """Each lane takes its elements of matrices of 8 rows of 16 bytes; lane 8 m + r points at row r of matrix m."""
 def log(x: _Operand) -> PrimExpr:
     """The scalar function log, element by element."""
 def log10(x: _Operand) -> PrimExpr:
@@ -1364,6 +1366,8 @@ def view(src: _Operand, shape: _Shape | None = None, dtype: _DType | None = None
     """The same memory under another shape and dtype of as many bits."""
 def wait_wgmma(id: _int | _Any = 0) -> _Any:
     """Waits for wgmma_gemm."""
+def warp_mma(a: _Operand, b: _Operand, c: _Operand, depth: _int | _Any, rows: _int | _Any = 16) -> _Any:
+    """C += A B of a warp, on elements of its threads' arrays from these on, where mma.m16n8k* has them."""
 def warp_reduce_bitand(value: _Operand) -> _Any:
     """Over the whole warp; every lane gets the result."""
 def warp_reduce_bitor(value: _Operand) -> _Any:

@@ -93,6 +93,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
                                          copy->completion.queue != Queue::StAsync) {
       panels.insert(p.buffer(copy->from.buffer).space == Space::Global ? copy->to.buffer : copy->from.buffer);
     }
+    if (const auto* n = s.as<LoadMatrix>(); n && p.buffer(n->from.buffer).rank() > 1) rows.insert(n->from.buffer);
     const auto* gemm = s.as<Gemm>();
     if (!gemm) return;
     const GemmChoice& choice = placement.choice_of(s);

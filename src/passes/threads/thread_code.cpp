@@ -203,6 +203,11 @@ class ThreadCode {
     if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
     if (const auto* n = s.as<Arrive>(); n && n->by == ArriveBy::Warp)
       return body(by_first_threads(*n, block_.thread, s->location), team);
+    if (const auto* n = s.as<LoadMatrix>()) {
+      LoadMatrix words = *n;
+      words.matrices = 0;
+      return guard_accesses({l_.make(std::move(words))}, l_);
+    }
     if (const auto* n = s.as<Shuffle>()) return {l_.make(converged(*n, s))};
     if (const auto* n = s.as<Vote>()) return {l_.make(converged(*n, s))};
     if (s.as<Store>() || s.as<Atomic>()) return scalar(s, team);
