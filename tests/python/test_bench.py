@@ -67,3 +67,15 @@ def test_the_page_of_the_library(tmp_path):
     ran = subprocess.run([sys.executable, ROOT / "bench/gpu/kernel_library.py", "--page", path], capture_output=True, text=True,
                          env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, timeout=120)  # fmt: skip
     assert "| f | 2.0 | 2.0 | 0.50 | 3.0 | 1.50 | yes |" in ran.stdout and "g: tilewright: why" in ran.stdout, ran.stderr
+
+
+def test_results_of_float4_are_compared(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "bench/gpu"))
+    import examples
+
+    if not hasattr(torch, "float4_e2m1fn_x2"):
+        pytest.skip("PyTorch has no pairs of float4")
+    one, other = (torch.tensor([[first, 0x91]], dtype=torch.uint8).view(torch.float4_e2m1fn_x2) for first in (0x72, 0x52))
+    assert examples._values(one).tolist() == [[[1.0, 6.0], [0.5, -0.5]]]
+    assert examples._differ(one, one) == 0 and examples._differ(one, other) == 1.0  # 6 and 3, by 3
