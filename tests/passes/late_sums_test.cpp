@@ -43,8 +43,8 @@ Shuffles shuffles_of(const std::string& text) {
   return out;
 }
 
-std::vector<double> result(const std::string& text, Engine engine) {
-  std::vector<NDArray> arrays = {NDArray::zeros({64, 256}, f32), NDArray::zeros({64}, f32), NDArray::zeros({64}, f32)};
+std::vector<double> result(const std::string& text, Engine engine, const std::vector<int64_t>& shape = {64, 256}) {
+  std::vector<NDArray> arrays = {NDArray::zeros(shape, f32), NDArray::zeros({64}, f32), NDArray::zeros({64}, f32)};
   std::vector<double> values(64 * 256);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7919 % 33) - 16;  // sums are exact
   arrays[0].assign_floats(values);
@@ -115,6 +115,41 @@ TEST(LateSums, LanesWithoutRowsTakePart) {
     compile(program, {.engine = Engine::Simulator, .arch = arch})(got[0]);
     EXPECT_EQ(got[0].to_floats(), want[0].to_floats()) << arch;
   }
+}
+
+// Of columns, whose parts all warps have: they meet in shared memory, behind the loop, each column by one thread.
+TEST(LateSums, TheWarpsMeetBehindTheLoop) {
+  const std::string text = R"(program columns {
+  param A: float32[256, 64]
+  param B: float32[64]
+  param C: float32[64]
+  launch columns(bx: 1) threads(tx: 256) {
+    fragment tile: float32[64, 64]
+    fragment total: float32[64]
+    fill to=total value=0.0
+    for k in 0..4 {
+      copy from=A[k * 64 : 64, 0 : 64] to=tile
+      reduce sum from=tile to=total dim=0 clear=false
+    }
+    map i in 64 {
+      total[i] = total[i] * 0.5
+    }
+    copy from=total to=B
+    copy from=total to=C
+  }
+}
+)";
+  const passes::ThreadLowering l =
+      passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), gpu_target("sm_90a"));
+  int inside = 0, outside = 0;
+  for (const ir::Stmt& s : l.threads.launches[0].body) {
+    const auto* loop = s.as<ir::For>();
+    int& to = loop && loop->kind == ir::LoopKind::Serial ? inside : outside;
+    ir::walk({s}, [&](const ir::Stmt& x) { to += x.as<ir::Sync>() != nullptr; });
+  }
+  EXPECT_EQ(inside, 0);
+  EXPECT_EQ(outside, 2);  // parts are written, and the sums
+  EXPECT_EQ(result(text, Engine::Simulator, {256, 64}), result(text, Engine::Interpreter, {256, 64}));
 }
 
 TEST(LateSums, WhatIsNoSumOfPartsIsSummedAtOnce) {

@@ -93,6 +93,8 @@ class LateSums {
       if (r && r->op == ReduceOp::Sum && lies_in_lanes(*r)) parts_[r->to.buffer].push_back(r);
     });
     walk(in, [&](const Stmt& s) { recurrence(s); });
+    for (const auto& [to, reduces] : parts_)
+      if (std::ranges::none_of(reduces, &Reduce::clear)) sums_[to];  // what is added up is the sum itself
     Body out = in;
     for (const auto& [sum, parts] : sums_) out = late(out, sum, parts);
     return out;
@@ -101,25 +103,26 @@ class LateSums {
  private:
   using Buffers = std::set<BufferId>;
 
-  // Whether every thread has some columns of each row that it has, and the lanes of a warp all of them.
+  // Whether every thread has some columns of each row that it has: lanes of a warp, and warps where copies of the sum
+  // are theirs.
   bool lies_in_lanes(const Reduce& r) const {
     const FragmentLayout *from = placement_.layout_of(r.from.buffer), *to = placement_.layout_of(r.to.buffer);
     const Buffer& b = p_.buffer(r.to.buffer);
     if (!from || !to || !b.type.is_float() || !is_whole(r.to, b)) return false;
     if (!from->is_warp_aligned() || !from->uses_all_threads() || !to->is_warp_aligned() || !to->uses_all_threads())
       return false;
-    std::set<std::pair<int64_t, int64_t>> lanes, copies;  // extents and strides
+    std::set<std::tuple<Home, int64_t, int64_t>> parts, copies;  // extents and strides
     for (const Digit& d : from->digits()) {
       if (d.dim < 0) return false;
       if (d.dim != r.dim || d.home == Home::Register) continue;
-      if (d.home != Home::Lane || !std::has_single_bit(static_cast<uint64_t>(d.extent)) ||
-          !std::has_single_bit(static_cast<uint64_t>(d.stride)))
-        return false;
-      lanes.emplace(d.extent, d.stride);
+      const bool shuffles =
+          std::has_single_bit(static_cast<uint64_t>(d.extent)) && std::has_single_bit(static_cast<uint64_t>(d.stride));
+      if (d.home == Home::Cta || (d.home == Home::Lane && !shuffles)) return false;
+      parts.emplace(d.home, d.extent, d.stride);
     }
     for (const Digit& d : to->digits())
-      if (d.dim < 0) copies.emplace(d.home == Home::Lane ? d.extent : 0, d.stride);
-    return !lanes.empty() && lanes == copies;
+      if (d.dim < 0) copies.emplace(d.home, d.extent, d.stride);
+    return !parts.empty() && parts == copies;
   }
   // sum[i] = sum[i] * x + part[i], of parts that only such a Map reads.
   void recurrence(const Stmt& s) {

@@ -1,6 +1,7 @@
 // Reduce and Scan as code of one thread: what a thread holds, then the lanes of a warp, then the warps through shared
 // memory.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "ir/extent.h"
@@ -29,6 +30,156 @@ Expr magnitude(ReduceOp op, const Expr& e) {
 constexpr int64_t kMostScratch = 65536;
 
 bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
+
+// Totals of rows, `registers` of a thread, of which threads of several warps hold parts: they meet in shared memory, of
+// many rows some at a time. Where a thread has neighbours a row lies there by the register that holds it and then by
+// the lane: lanes meet in no bank.
+class WarpJoin {
+ public:
+  using Join = std::function<Expr(const Expr&, const Expr&)>;
+
+  WarpJoin(const FragmentLayout& whole, BufferId totals, std::string name, const Team& team, CollectiveLowering& c,
+           Join join)
+      : whole_(whole),
+        totals_(totals),
+        name_(std::move(name)),
+        type_(c.l.type(totals)),
+        team_(team),
+        c_(c),
+        l_(c.l),
+        join_(std::move(join)) {}
+
+  // Threads that differ in this digit hold other parts of the same rows.
+  void part(const FragmentLayout& of, const Digit& d) {
+    part_ = add(part_, sum({{crossing_, digit_value(of, d, team_)}}, 0, i32));
+    crossing_ *= d.extent;
+    const Expr c = binary(BinaryOp::Lt, digit_value(of, d, team_), constant(d.extent));
+    if (!l_.intervals.proves(c)) also(c);
+  }
+  // Threads that differ in this digit hold copies: the first one writes.
+  void first(const FragmentLayout& of, const Digit& d) {
+    also(binary(BinaryOp::Eq, digit_value(of, d, team_), constant(0)));
+  }
+
+  Body lower() {
+    std::vector<Digit> lanes;
+    int64_t rows = 1;
+    for (int64_t extent : whole_.shape()) rows *= extent;
+    const bool by_register = has_neighbours();
+    if (by_register) {
+      rows = whole_.registers();
+      for (const Digit& d : whole_.digits())
+        if (d.dim >= 0 && d.home != Home::Register) lanes.push_back(d), rows *= d.extent;
+      std::ranges::sort(lanes, {}, [](const Digit& d) { return std::pair(d.home != Home::Lane, d.stride); });
+    }
+    const int64_t most = std::max<int64_t>(1, kMostScratch / (crossing_ * std::max<int64_t>(1, type_.bits / 8)));
+    const int64_t rounds = (rows + most - 1) / most, each = (rows + rounds - 1) / rounds;
+    scratch_ = l_.temporary(name_ + "_parts", type_, {crossing_, each}, Space::Shared);
+    Expr lane = constant(0);
+    int64_t count = 1;
+    for (const Digit& d : lanes)
+      lane = add(lane, sum({{count, digit_value(whole_, d, team_)}}, 0, i32)), count *= d.extent;
+    auto row = [&](const Held& at) {
+      if (by_register) return add(sum({{count, slot(at)}}, 0, i32), lane);
+      Expr flat = constant(0);
+      for (size_t d = 0; d < at.index.size(); ++d) flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
+      return flat;
+    };
+    const Expr round = rounds > 1 ? l_.index("round", wide(rounds)) : Expr{};
+    // `code` of the row that lies at `at` in the scratch, if it does in this round.
+    auto in_round = [&](const Held& at, auto&& code) {
+      if (!round) return code(row(at));
+      const Expr there = sub(widen(row(at)), mul(round, wide(each)));
+      const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), there), binary(BinaryOp::Lt, there, wide(each)));
+      return Body{l_.make(If{inside, code(there), {}})};
+    };
+    Body body;
+    // For who still reads what the iteration before left.
+    if (c_.loops > 0 || round) body.push_back(c_.barrier(team_));
+    Body write = deal(whole_, team_, l_, {}, [&](const Held& at) {
+      return in_round(at, [&](const Expr& there) {
+        return Body{l_.make(Store{{scratch_, {part_, there}}, load(totals_, {slot(at)}, type_)})};
+      });
+    });
+    // Each of the threads that share a row writes its part: the copies of `whole_` are told apart by `writes_`.
+    if (writes_) write = {l_.make(If{writes_, std::move(write), {}})};
+    append(body, std::move(write));
+    body.push_back(c_.barrier(team_));
+    const bool dealt = pays_to_deal(each);
+    if (dealt) append(body, join_dealt(each));
+    append(body, deal(whole_, team_, l_, {}, [&](const Held& at) {
+             return in_round(at, [&](const Expr& there) {
+               return joined({totals_, {slot(at)}}, there, dealt ? 1 : crossing_);
+             });
+           }));
+    return round ? Body{loop(l_, round, wide(0), wide(rounds), std::move(body), LoopKind::Serial)} : body;
+  }
+
+ private:
+  static void append(Body& to, Body code) { to.insert(to.end(), code.begin(), code.end()); }
+  void also(const Expr& c) { writes_ = writes_ ? logical_and(writes_, c) : c; }
+  Expr slot(const Held& at) const {
+    std::vector<int> dims(static_cast<size_t>(whole_.rank()));
+    std::iota(dims.begin(), dims.end(), 0);
+    return register_of(whole_, at, dims);
+  }
+  // The first `parts` parts of the row at `there` in the scratch.
+  Body joined(const Element& to, const Expr& there, int64_t parts) const {
+    Body out{l_.make(Store{to, load(scratch_, {constant(0), there}, type_)})};
+    if (parts == 1) return out;
+    const Expr k = l_.index("part", wide(parts));
+    const Expr sum = load(to.buffer, to.indices, type_), more = load(scratch_, {k, widen(there)}, type_);
+    out.push_back(loop(l_, k, wide(1), wide(parts), {l_.make(Store{to, join_(sum, more)})}, LoopKind::Unroll));
+    return out;
+  }
+  // Where threads have many rows, each of them with copies, they would read every part of each: it is less to join
+  // each row once, by one thread, and to read what came of it behind one more barrier.
+  bool pays_to_deal(int64_t rows) const {
+    constexpr int64_t kBarrier = 16;  // in loads
+    const int64_t own = whole_.registers(), turns = (rows + team_.count - 1) / team_.count;
+    return !whole_.is_padded() && whole_.uses_all_threads() && own * crossing_ > turns * crossing_ + own + kBarrier;
+  }
+  Body join_dealt(int64_t rows) {
+    const BufferId whole = l_.temporary(name_ + "_row", type_, {}, Space::Local);
+    Body out;
+    for (int64_t done = 0; done < rows; done += team_.count) {
+      const Expr there = add(team_.thread, constant(done));
+      Body code = joined({whole, {}}, there, crossing_);
+      code.push_back(l_.make(Store{{scratch_, {constant(0), there}}, load(whole, {}, type_)}));
+      if (done + team_.count > rows)
+        code = {l_.make(If{binary(BinaryOp::Lt, there, constant(rows)), std::move(code), {}})};
+      append(out, std::move(code));
+    }
+    out.push_back(c_.barrier(team_));
+    return out;
+  }
+  // Whether rows that a thread holds lie between those of two lanes.
+  bool has_neighbours() const {
+    const auto apart = [&](const Digit& d) {
+      int64_t out = d.weight;
+      for (int k = d.dim + 1; k < whole_.rank(); ++k) out *= whole_.shape()[static_cast<size_t>(k)];
+      return out;
+    };
+    const auto& digits = whole_.digits();
+    return std::ranges::any_of(digits, [&](const Digit& r) {
+      return r.dim >= 0 && r.home == Home::Register && r.extent > 1 && std::ranges::any_of(digits, [&](const Digit& l) {
+               return l.dim >= 0 && l.home == Home::Lane && l.extent > 1 && apart(r) < apart(l);
+             });
+    });
+  }
+
+  const FragmentLayout& whole_;
+  const BufferId totals_;
+  const std::string name_;
+  const DType type_;
+  const Team& team_;
+  CollectiveLowering& c_;
+  Lowering& l_;
+  const Join join_;
+  BufferId scratch_;
+  Expr part_ = constant(0), writes_;
+  int64_t crossing_ = 1;
+};
 
 class ReduceLowering {
  public:
@@ -115,99 +266,15 @@ class ReduceLowering {
     }
   }
 
-  // Threads that share a row and no warp exchange their totals through shared memory, of many rows some at a time.
-  // Where a thread has neighbours a row lies there by the register that holds it and then by the lane: lanes meet in no
-  // bank.
+  // Threads that share a row and no warp exchange their totals through shared memory.
   void warps() {
-    std::vector<Digit> lanes;
-    int64_t rows = 1;
-    for (int64_t extent : whole_.shape()) rows *= extent;
-    const bool by_register = has_neighbours();
-    if (by_register) {
-      rows = whole_.registers();
-      for (const Digit& d : whole_.digits())
-        if (d.dim >= 0 && d.home != Home::Register) lanes.push_back(d), rows *= d.extent;
-      std::ranges::sort(lanes, {}, [](const Digit& d) { return std::pair(d.home != Home::Lane, d.stride); });
-    }
-    const int64_t most = std::max<int64_t>(1, kMostScratch / (crossing_ * std::max<int64_t>(1, type_.bits / 8)));
-    const int64_t rounds = (rows + most - 1) / most, each = (rows + rounds - 1) / rounds;
-    const BufferId scratch =
-        l_.temporary(l_.buffer(r_.to.buffer).name + "_parts", type_, {crossing_, each}, Space::Shared);
-    Expr part = constant(0), writes;
-    int64_t weight = 1;
-    for (const Digit& d : across_) {
-      part = add(part, sum({{weight, digit_value(from_, d, team_)}}, 0, i32));
-      weight *= d.extent;
-      inside(d, writes);
-    }
-    for (const Digit& d : shuffled_) first(d, writes);
+    WarpJoin join(whole_, totals_, l_.buffer(r_.to.buffer).name, team_, c_,
+                  [this](const Expr& a, const Expr& b) { return this->join(a, b); });
+    for (const Digit& d : across_) join.part(from_, d);
+    for (const Digit& d : shuffled_) join.first(from_, d);
     for (const Digit& d : from_.digits())
-      if (d.dim < 0) first(d, writes);
-    Expr lane = constant(0);
-    int64_t count = 1;
-    for (const Digit& d : lanes)
-      lane = add(lane, sum({{count, digit_value(whole_, d, team_)}}, 0, i32)), count *= d.extent;
-    auto slot = [&](const Held& at) { return register_of(whole_, at, same_dims()); };
-    auto row = [&](const Held& at) {
-      if (by_register) return add(sum({{count, slot(at)}}, 0, i32), lane);
-      Expr flat = constant(0);
-      for (size_t d = 0; d < at.index.size(); ++d) flat = add(sum({{whole_.shape()[d], flat}}, 0, i32), at.index[d]);
-      return flat;
-    };
-    const Expr round = rounds > 1 ? l_.index("round", wide(rounds)) : Expr{};
-    // `code` of the row that lies at `at` in the scratch, if it does in this round.
-    auto in_round = [&](const Held& at, auto&& code) {
-      if (!round) return code(row(at));
-      const Expr there = sub(widen(row(at)), mul(round, wide(each)));
-      const Expr inside = logical_and(binary(BinaryOp::Le, wide(0), there), binary(BinaryOp::Lt, there, wide(each)));
-      return Body{l_.make(If{inside, code(there), {}})};
-    };
-    Body body;
-    // For who still reads what the iteration before left.
-    if (c_.loops > 0 || round) body.push_back(c_.barrier(team_));
-    Body write = deal(whole_, team_, l_, {}, [&](const Held& at) {
-      return in_round(at, [&](const Expr& there) {
-        return Body{l_.make(Store{{scratch, {part, there}}, total(slot(at))})};
-      });
-    });
-    // Each of the threads that share a row writes its part: the copies of `whole_` are told apart by `writes`.
-    if (writes) write = {l_.make(If{writes, std::move(write), {}})};
-    body.insert(body.end(), write.begin(), write.end());
-    body.push_back(c_.barrier(team_));
-    const Body read = deal(whole_, team_, l_, {}, [&](const Held& at) {
-      return in_round(at, [&](const Expr& there) {
-        const Expr k = l_.index("part", wide(crossing_));
-        const Element t{totals_, {slot(at)}};
-        return Body{l_.make(Store{t, load(scratch, {constant(0), there}, type_)}),
-                    loop(l_, k, wide(1), wide(crossing_),
-                         {l_.make(Store{t, join(total(slot(at)), load(scratch, {k, widen(there)}, type_))})},
-                         LoopKind::Unroll)};
-      });
-    });
-    body.insert(body.end(), read.begin(), read.end());
-    append(round ? Body{loop(l_, round, wide(0), wide(rounds), std::move(body), LoopKind::Serial)} : std::move(body));
-  }
-  // Whether rows that a thread holds lie between those of two lanes.
-  bool has_neighbours() const {
-    const auto apart = [&](const Digit& d) {
-      int64_t out = d.weight;
-      for (int k = d.dim + 1; k < whole_.rank(); ++k) out *= whole_.shape()[static_cast<size_t>(k)];
-      return out;
-    };
-    const auto& digits = whole_.digits();
-    return std::ranges::any_of(digits, [&](const Digit& r) {
-      return r.dim >= 0 && r.home == Home::Register && r.extent > 1 && std::ranges::any_of(digits, [&](const Digit& l) {
-               return l.dim >= 0 && l.home == Home::Lane && l.extent > 1 && apart(r) < apart(l);
-             });
-    });
-  }
-  void inside(const Digit& d, Expr& condition) {
-    const Expr c = binary(BinaryOp::Lt, digit_value(from_, d, team_), constant(d.extent));
-    if (!l_.intervals.proves(c)) condition = condition ? logical_and(condition, c) : c;
-  }
-  void first(const Digit& d, Expr& condition) {
-    const Expr c = binary(BinaryOp::Eq, digit_value(from_, d, team_), constant(0));
-    condition = condition ? logical_and(condition, c) : c;
+      if (d.dim < 0) join.first(from_, d);
+    append(join.lower());
   }
   std::vector<int> same_dims() const {
     std::vector<int> dims(static_cast<size_t>(whole_.rank()));
@@ -260,7 +327,7 @@ Body lower_for_thread(const Reduce& reduce, const Stmt& s, const Team& team, Col
   return ReduceLowering(reduce, c.placement.points_of(s), team, c).lower();
 }
 
-// The lanes that hold parts of the elements of a fragment add them up.
+// The threads that hold parts of the elements of a fragment add them up.
 template <>
 Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, CollectiveLowering& c) {
   const BufferId fragment = n.buffer;
@@ -295,8 +362,16 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
     each_register([&](const Expr& i) { return Body{l.make(Store{{total, {i}}, identity(ReduceOp::Sum, type)})}; });
     each_element(own, total);
   }
+  WarpJoin warps(layout, total, l.buffer(fragment).name, team, c,
+                 [](const Expr& a, const Expr& b) { return add(a, b); });
+  bool crosses = false;
   for (const Digit& d : layout.digits()) {
     if (d.dim >= 0) continue;
+    if (d.home != Home::Lane) {
+      warps.part(layout, d), crosses = true;
+      continue;
+    }
+    warps.first(layout, d);
     for (int64_t step = d.extent / 2; step > 0; step /= 2)
       each_register([&](const Expr& i) {
         Shuffle s;
@@ -304,6 +379,10 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
         s.lane = constant(step * d.stride), s.converged = true;
         return Body{l.make(s), l.make(Store{{total, {i}}, add(load(total, {i}, type), var(s.result, type))})};
       });
+  }
+  if (crosses) {
+    const Body joined = warps.lower();
+    out.insert(out.end(), joined.begin(), joined.end());
   }
   if (total != own) each_element(total, own);
   return out;
