@@ -2,20 +2,52 @@
 
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
 
 using namespace ir;
 
-void decide_known_conditions(Launch& launch) {
-  const Intervals ranges = ranges_in(launch);
+namespace {
+
+// The one of two integers that a minimum or maximum always is.
+std::optional<Expr> known_extreme(const Expr& e, const Intervals& ranges) {
+  const auto* b = e.as<Binary>();
+  if (!b || !e->type.is_int() || (b->op != BinaryOp::Min && b->op != BinaryOp::Max)) return std::nullopt;
+  if (ranges.proves(binary(BinaryOp::Le, b->a, b->b))) return b->op == BinaryOp::Min ? b->a : b->b;
+  if (ranges.proves(binary(BinaryOp::Le, b->b, b->a))) return b->op == BinaryOp::Min ? b->b : b->a;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool decide_known_conditions(Launch& launch, const Intervals& known) {
+  const Intervals ranges = ranges_in(launch, known);
+  bool changed = false;
   launch.body = rewrite_exprs(launch.body, [&](const Expr& e) -> std::optional<Expr> {
-    if (!e->type.is_bool()) return std::nullopt;
-    const Interval one = ranges.of(e);
-    if (e.as<Var>() && one.low == one.high) return constant(boolean, one.low);
-    const auto known = ranges.decides(e);
-    return known ? std::optional(constant(boolean, int64_t{*known})) : std::nullopt;
+    std::optional<Expr> out;
+    if (!e->type.is_bool()) {
+      out = known_extreme(e, ranges);
+    } else if (!constant_int(e)) {
+      const Interval one = ranges.of(e);
+      if (const auto decided = ranges.decides(e)) out = constant(boolean, int64_t{*decided});
+      if (e.as<Var>() && one.low == one.high) out = constant(boolean, one.low);
+    }
+    changed = changed || out;
+    return out;
+  });
+  return changed;
+}
+
+Body without_decided_branches(const Body& body) {
+  return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+    if (const auto* branch = s.as<If>()) {
+      const auto value = constant_int(branch->condition);
+      return value ? std::optional(*value ? branch->then_body : branch->else_body) : std::nullopt;
+    }
+    const auto* map = s.as<Map>();
+    const auto* loop = s.as<For>();
+    const bool empty = (map && map->body.empty()) || (loop && loop->body.empty());
+    return empty ? std::optional(Body{}) : std::nullopt;
   });
 }
 

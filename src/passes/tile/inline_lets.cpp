@@ -3,6 +3,7 @@
 #include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/known_conditions.h"
 #include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
@@ -60,25 +61,37 @@ std::optional<Expr> whole_quotient(const Expr& e, const Intervals& intervals) {
   return ir::sum(std::move(terms), s->constant / by, e->type);
 }
 
+// Names of the launch, as far as ranges show that they are sums.
+void inline_names(Launch& launch, const std::set<VarId>& of_buffers, const Intervals& known) {
+  Substitution values;
+  const Intervals intervals = ranges_in(launch, known);
+  const auto quotient = [&](const Expr& e) { return whole_quotient(e, intervals); };
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* let = s.as<Let>();
+    if (!let || !let->value->type.is_int() || of_buffers.contains(let->var)) return;
+    Expr value = rewrite(substitute(let->value, values), quotient);
+    if (is_linear(value) && stays_in_type(value, intervals)) values[let->var] = std::move(value);
+  });
+  const Body without = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+    const auto* let = s.as<Let>();
+    return let && values.contains(let->var) ? std::optional(Body{}) : std::nullopt;
+  });
+  launch.body = rewrite_exprs(substitute(without, values), quotient);
+}
+
 }  // namespace
 
 TileProgram inline_lets(TileProgram program) {
+  constexpr int kRounds = 4;  // the end of a tile in a part of the rows: of the part, of the loop, of the tile
   const std::set<VarId> of_buffers = vars_of_buffers(program);
+  const Intervals known = ranges_of_symbols(program);
   for (Launch& launch : program.launches) {
-    Substitution values;
-    const Intervals intervals = ranges_in(launch, ranges_of_symbols(program));
-    const auto quotient = [&](const Expr& e) { return whole_quotient(e, intervals); };
-    walk(launch.body, [&](const Stmt& s) {
-      const auto* let = s.as<Let>();
-      if (!let || !let->value->type.is_int() || of_buffers.contains(let->var)) return;
-      Expr value = rewrite(substitute(let->value, values), quotient);
-      if (is_linear(value) && stays_in_type(value, intervals)) values[let->var] = std::move(value);
-    });
-    const Body without = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto* let = s.as<Let>();
-      return let && values.contains(let->var) ? std::optional(Body{}) : std::nullopt;
-    });
-    launch.body = rewrite_exprs(substitute(without, values), quotient);
+    for (int round = 0; round < kRounds; ++round) {
+      inline_names(launch, of_buffers, known);
+      // Where names are gone more is known: an end that was the lesser of two is a sum now, and a name of it too.
+      if (!decide_known_conditions(launch, known)) break;
+      launch.body = without_decided_branches(launch.body);
+    }
   }
   return program;
 }

@@ -3,22 +3,11 @@
     const int32_t thread = tx;
     const int32_t group = (int32_t)__shfl_sync(0xffffffffu, thread >> 7, 0);
     tw_take_registers<232>();
-    // split_gemm.cpp:23
-    #pragma unroll
-    for (int32_t r = 0; r < 2; ++r) {
-      #pragma unroll
-      for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
-        #pragma unroll
-        for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
-          C_local[r * 2 + r_1 * 4 + r_2] = 0.0f;
-        }
-      }
-    }
     // split_gemm.cpp:26
-    const int32_t k_end = min<int32_t>(s * 32 + 32, 1024);
-    for (int32_t k = min<int32_t>(s * 32, 1024); k < k_end; ++k) {
+    const int32_t k_end = s * 32 + 32;
+    for (int32_t k = s * 32; k < k_end; ++k) {
       // split_gemm.cpp:29
-      const int32_t fill = k - min<int32_t>(s * 32, 1024);
+      const int32_t fill = k - s * 32;
       const int32_t slot = (int32_t)((uint32_t)fill & 3u);
       const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
       tw_wait(&A_shared_B_shared_full[slot], parity);
@@ -26,26 +15,24 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(C_local, tw_matrix<0x4000004000010000ull>(A_shared, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(B_shared, slot * 2048 + k_1 * 128), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(C_local, tw_matrix<0x4000004000010000ull>(A_shared, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(B_shared, slot * 2048 + k_1 * 128), !(k_1 == 0 && k == s * 32));
       }
       tw_wgmma_commit();
       tw_wgmma_wait<1>();
       tw_hold(C_local);
-      if (min<int32_t>(s * 32, 1024) < k) {
+      if (s * 32 < k) {
         __syncwarp();
         if ((tx & 31) == 0) {
-          tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(k - min<int32_t>(s * 32, 1024) - 1) & 3u)]);
+          tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(k - s * 32 - 1) & 3u)]);
         }
       }
     }
     // split_gemm.cpp:26
     tw_wgmma_wait<0>();
     tw_hold(C_local);
-    if (0 < min<int32_t>(s * 32 + 32, 1024) - min<int32_t>(s * 32, 1024)) {
-      __syncwarp();
-      if ((tx & 31) == 0) {
-        tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(min<int32_t>(s * 32 + 32, 1024) - min<int32_t>(s * 32, 1024) - 1) & 3u)]);
-      }
+    __syncwarp();
+    if ((tx & 31) == 0) {
+      tw_arrive(&A_shared_B_shared_empty[3]);
     }
     // split_gemm.cpp:41
     if (warp == 0) {
