@@ -33,6 +33,7 @@
 #include "passes/tile/accumulators.h"
 #include "passes/tile/cluster_copies.h"
 #include "passes/tile/early_loads.h"
+#include "passes/tile/end_idle_turns.h"
 #include "passes/tile/exchange_roles.h"
 #include "passes/tile/fetch_ahead.h"
 #include "passes/tile/guard_returns.h"
@@ -284,6 +285,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "what leaves nothing unless a number is positive is a branch of that",
      .here = "behind name_locals: the number has a name; before plans, which take blocks as they end",
      .run = on_tiles<skip_empty_tiles>},
+    {.name = "end_idle_turns",
+     .what = "loops end where all that is left is out of bounds",
+     .here = "behind names, whose sums show what an index may be",
+     .run = on_tiles<end_idle_turns>},
     {.name = "merge_lanes",
      .what = "loops over neighbours in the points of a map are points, where a fragment follows them",
      .here = "before plans, which count what goes to shared memory",
