@@ -101,6 +101,7 @@ class CudaText final : public CudaAsync {
     pieces_.insert("types");
     std::vector<const char*> own{text::codegen_cuda_scalar, text::codegen_cuda_hopper};
     if (target_.has.fp8_conversions) own.push_back(text::codegen_cuda_scalar_sm89);
+    if (target_.has.tf32_rounding) own.push_back(text::codegen_cuda_scalar_sm90);
     std::string head = pieces_text(pieces_, own);
     if (uses_memory_) head += text::codegen_cuda_memory;
     head += "\n" + cuda_function_names(functions_) + made_helpers();

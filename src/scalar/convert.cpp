@@ -61,6 +61,8 @@ std::string conversion(DType from, DType to, Rounding rounding, const std::strin
   if (to.is_bool()) return fmt::format("(uint8_t)(({}) != 0)", value);
   if (!to.is_float()) return to_integer(from, to, value, pieces);
   if (!is_narrow(to)) return fmt::format("({})({})", c_type(to), value);
+  // Narrow floats have at most tf32's 10 bits of mantissa and 8 of exponent.
+  if (to == tf32 && is_narrow(from) && rounding == Rounding::Nearest) return value;
   std::string name = rounding_function(to, rounding);
   pieces.insert(name);
   std::string argument = odd_float(from, value, pieces);

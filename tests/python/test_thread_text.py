@@ -332,3 +332,22 @@ def test_totals_that_warps_exchange_lie_by_lanes():
     assert re.search(r"y_total\[r\] = y_parts\[r \* 8 \+ \(tx & 7\)\];", body_of(sums))
     x = np.random.default_rng(0).integers(-100, 100, (64, 128), dtype="int8")
     agree(sums, x, np.zeros(128, "int32"))
+
+
+@T.prim_func
+def squares_in_tf32(X: T.Tensor((32, 64), "float16"), Y: T.Tensor((32, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        x = T.alloc_fragment((32, 64), "tfloat32")
+        for i, j in T.Parallel(32, 64):
+            x[i, j] = X[i, j]
+        for i, j in T.Parallel(32, 64):
+            Y[i, j] = T.Cast("float32", x[i, j] * x[i, j]) + 1.0
+
+
+def test_tf32_is_rounded_by_one_instruction():
+    """And float16, which fits into it, is not; a device before sm_90 has no such instruction."""
+    text = text_of(squares_in_tf32)
+    assert "cvt.rn.tf32.f32" in text and "round_tf32(load_f16" not in text and "round_tf32(" in body_of(squares_in_tf32)
+    assert "cvt.rn.tf32.f32" not in text_of(squares_in_tf32, "sm_80")
+    x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float16)
+    agree(squares_in_tf32, x, np.zeros((32, 64), np.float32))
