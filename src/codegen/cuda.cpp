@@ -258,6 +258,13 @@ class CudaText final : public CudaAsync {
       default: return nullptr;
     }
   }
+  // The helper that adds a float of 16 bits to global memory, where the device does that at once; none: it does not.
+  const char* short_addition(const Atomic& n, DType type) const {
+    if (n.op != AtomicOp::Add || !is_global(n.to.buffer)) return nullptr;
+    if (type == f16) return n.result.valid() ? "tw_atomic_add_f16" : "tw_add_f16";
+    if (type != bf16 || !target_.has.vector_adds) return nullptr;
+    return n.result.valid() ? "tw_atomic_add_bf16" : "tw_add_bf16";
+  }
   // The C type under which the functions know it.
   static std::string atomic_type(AtomicOp op, DType type) {
     if (type.is_float()) return type == f64 ? "double" : "float";
@@ -275,6 +282,9 @@ class CudaText final : public CudaAsync {
       const std::string c = atomic_type(n.op, type);
       call = fmt::format("{}(({}*)&{}, ({})({}))", function, c, element(n.to.buffer, n.to.indices), c, text(n.value));
       if (n.result.valid()) call = fmt::format("({})", fmt::format("({}){}", c_type(type), call));
+    } else if (const char* addition = short_addition(n, type)) {
+      call = fmt::format("{}(&{}, {})", helper(addition), element(n.to.buffer, n.to.indices), bits(n.value));
+      if (n.result.valid()) call = value_of_bits(type, call);
     } else {
       call = generic_atomic(n, type);
     }

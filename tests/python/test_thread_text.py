@@ -204,8 +204,8 @@ def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
         assert others and all("cudaGridDependencySynchronize();" in kernel for kernel in others)
 
 
-@pytest.mark.parametrize("dtype, word, alone", [("float32", "tw_add_f32x4", "atomicAdd("), ("float16", "tw_add_f16x2x4", "tw_update("),
-                                                ("bfloat16", "tw_add_bf16x2x4", "tw_update(")])  # fmt: skip
+@pytest.mark.parametrize("dtype, word, alone", [("float32", "tw_add_f32x4", "atomicAdd("), ("float16", "tw_add_f16x2x4", "tw_add_f16("),
+                                                ("bfloat16", "tw_add_bf16x2x4", "tw_add_bf16(")])  # fmt: skip
 def test_neighbours_are_added_at_once(dtype, word, alone):
     """Of a thread's own elements that follow each other in global memory, and of sums that wgmma leaves two by two."""
 
@@ -228,7 +228,41 @@ def test_neighbours_are_added_at_once(dtype, word, alone):
             for i, j in T.Parallel(8, 128):
                 T.atomic_add(B[bx * 8 + i, j], a[i, j], memory_order="release")
 
-    assert "tw_add_" not in body_of(ordered)
+    assert word not in body_of(ordered)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_short_floats_are_added_without_a_loop(dtype):
+    """Rows that a table names, under a condition of what it says: two at once. One alone by the device's own addition,
+    of which others' additions to the element make no loop."""
+
+    @T.prim_func
+    def rows(A: T.Tensor((64, 32), "float32"), R: T.Tensor((32,), "int32"), B: T.Tensor((64, 64), dtype)):
+        with T.Kernel(1, threads=128):
+            a, w, s = T.alloc_shared((32, 32), dtype), T.alloc_shared((32, 64), dtype), T.alloc_fragment((32, 64), "float32")
+            rows = T.alloc_shared((32,), "int32")
+            T.copy(A[0, 0], a)
+            T.copy(B[0, 0], w)
+            T.copy(R, rows)
+            T.gemm(a, w, s, clear_accum=True)
+            for i, j in T.Parallel(32, 64):
+                pos = rows[i]
+                if (pos > -1) & (pos <= 40):
+                    T.atomic_add(B[pos, j], s[i, j])
+
+    word = {"float16": "f16", "bfloat16": "bf16"}[dtype]
+    text = body_of(rows)
+    assert f"tw_add_{word}x2x1(&B[" in text and "tw_update" not in text
+
+    @T.prim_func
+    def alone(A: T.Tensor((128,), dtype), B: T.Tensor((4,), dtype), C: T.Tensor((128,), dtype)):
+        with T.Kernel(1, threads=128):
+            t = T.get_thread_binding()
+            T.atomic_add(B[t % 4], A[t])
+            C[t] = T.atomic_add(B[t % 4], A[t], return_prev=True)
+
+    text = body_of(alone)
+    assert f"tw_add_{word}(&B[" in text and f"tw_atomic_add_{word}(&B[" in text and "tw_update" not in text
 
 
 def test_what_is_too_much_to_be_loaded_ahead_is_loaded_in_parts():

@@ -381,6 +381,35 @@ __device__ __forceinline__ void tw_add_bf16x2x4(void* to, const uint16_t* pairs)
                : "memory");
 }
 
+// One addition, where the device has no function for the type.
+//@ tw_add_f16: types
+__device__ __forceinline__ void tw_add_f16(void* to, uint16_t v) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.f16 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "h"(v) : "memory");
+}
+//@ tw_atomic_add_f16: types
+__device__ __forceinline__ uint16_t tw_atomic_add_f16(void* to, uint16_t v) {
+  uint16_t old;
+  asm volatile("atom.relaxed.gpu.global.add.noftz.f16 %0, [%1], %2;"
+               : "=h"(old)
+               : "l"(__cvta_generic_to_global(to)), "h"(v)
+               : "memory");
+  return old;
+}
+//@ tw_add_bf16: types
+__device__ __forceinline__ void tw_add_bf16(void* to, uint16_t v) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.bf16 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "h"(v)
+               : "memory");
+}
+//@ tw_atomic_add_bf16: types
+__device__ __forceinline__ uint16_t tw_atomic_add_bf16(void* to, uint16_t v) {
+  uint16_t old;
+  asm volatile("atom.relaxed.gpu.global.add.noftz.bf16 %0, [%1], %2;"
+               : "=h"(old)
+               : "l"(__cvta_generic_to_global(to)), "h"(v)
+               : "memory");
+  return old;
+}
+
 // One of two values that are both there: no branch.
 //@ tw_select: types
 template <class T>

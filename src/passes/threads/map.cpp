@@ -365,8 +365,9 @@ class MapLowering {
     const auto is_there = [&](const Load& n) { return surely_there(n, at); };
     body = without_lanes_in_quotients(body, id_of(at.lane), l_);
     SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
+    const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, at), at).count(); };
     const Body plain = with_plain_indices(out.body);
-    if (accesses_of(plain, at).count() > accesses_of(out.body, at).count()) out.body = plain;
+    if (wide(plain) > wide(out.body)) out.body = plain;
     return out;
   }
   // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
@@ -378,6 +379,7 @@ class MapLowering {
     };
     walk(body, [&](const Stmt& s) {
       if (const auto* n = s.as<Store>()) indices(n->to.indices);
+      if (const auto* n = s.as<Atomic>()) indices(n->to.indices);
     });
     walk_exprs(body, [&](const Expr& e) {
       if (const auto* n = e.as<Load>()) indices(n->indices);
