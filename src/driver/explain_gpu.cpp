@@ -88,8 +88,11 @@ std::map<std::string, int64_t> rings_of(const ThreadLowering& l, size_t number) 
     for (const std::string& tile : names_of(ring, l.tiles)) out[tile] = ring.slots;
   ir::walk(l.tiles.launches[number].body, [&](const ir::Stmt& s) {
     const auto* n = s.as<ir::Copy>();
-    if (!n || n->completion.queue != ir::Queue::CpAsync) return;
-    const ir::Buffer& b = l.tiles.buffer(n->to.buffer);
+    const auto* map = s.as<ir::Map>();
+    const auto* store = map && !map->body.empty() ? map->body.back().as<ir::Store>() : nullptr;
+    const bool copies = n && n->completion.queue == ir::Queue::CpAsync;
+    if (!copies && (!store || store->queue != ir::Queue::CpAsync)) return;
+    const ir::Buffer& b = l.tiles.buffer(copies ? n->to.buffer : store->to.buffer);
     out[b.name] = ir::constant_int(b.shape[0]).value_or(1);
   });
   return out;

@@ -63,7 +63,9 @@ class Widths {
   }
   void copy(const ir::Copy& n) {
     int64_t elements = 1;
-    for (const ir::Expr& e : n.from.extent) elements *= ir::constant_int(e).value_or(1);
+    // By cp.async, none may be read.
+    const bool queued = n.completion.queue == ir::Queue::CpAsync;
+    for (const ir::Expr& e : queued ? n.to.extent : n.from.extent) elements *= ir::constant_int(e).value_or(1);
     note(n.from.buffer, "reads", bytes(n.from.buffer, elements));
     note(n.to.buffer, n.combine == ir::Combine::None ? "writes" : "updates", bytes(n.to.buffer, elements));
   }
@@ -133,6 +135,9 @@ class OperationWalk {
   void add(const ir::Stmt& s, OperationFacts& op, std::vector<std::string>& points) const {
     if (const auto* n = s.as<ir::Gemm>()) return gemm(*n, s, op);
     if (const auto* n = s.as<ir::Copy>()) return add_once(op.becomes, asynchronous(*n));
+    const auto* map = s.as<ir::Map>();
+    const auto* store = map && !map->body.empty() ? map->body.back().as<ir::Store>() : nullptr;
+    if (store && store->queue == ir::Queue::CpAsync) add_once(op.becomes, by_cp_async(store->to.buffer));
     const passes::Placement& placement = l_.placements[number_];
     if (const FragmentLayout* layout = placement.points_of(s))
       add_once(points, fmt::format("points {}", layout->text()));
@@ -153,13 +158,14 @@ class OperationWalk {
         if (tile == b.name && ring.slots > 1) return fmt::format(" into a ring of {} slots", ring.slots);
     return "";
   }
+  std::string by_cp_async(ir::BufferId ring) const {
+    const ir::Buffer& b = l_.tiles.buffer(ring);
+    const std::string into =
+        b.rank() > 0 ? fmt::format(" into a ring of {} slots", ir::constant_int(b.shape[0]).value_or(1)) : "";
+    return fmt::format("cp.async{}, ahead of its loop", into);
+  }
   std::string asynchronous(const ir::Copy& n) const {
-    if (n.completion.queue == ir::Queue::CpAsync)
-      return fmt::format("cp.async{}, ahead of its loop",
-                         l_.tiles.buffer(n.to.buffer).rank() > 0 && !n.to.extent.empty()
-                             ? fmt::format(" into a ring of {} slots",
-                                           ir::constant_int(l_.tiles.buffer(n.to.buffer).shape[0]).value_or(1))
-                             : "");
+    if (n.completion.queue == ir::Queue::CpAsync) return by_cp_async(n.to.buffer);
     if (n.completion.queue == ir::Queue::BulkStore)
       return n.combine == ir::Combine::None ? "TMA store from shared memory" : "TMA reduction from shared memory";
     if (n.completion.queue == ir::Queue::StAsync) return "st.async to another block, whose barrier has the bytes";

@@ -76,8 +76,11 @@ void decide(GpuProgram& p, size_t i) { p.plans.push_back(decide_plan(p.tiles, i,
 void apply(GpuProgram& p, size_t i) { p.blocks.push_back(apply_plan(p.plans[i], p.tiles, i)); }
 
 void ring_by_threads(GpuProgram& p) {
-  AsyncRings rings = materialize_async_rings(std::move(p.tiles));
-  p.tiles = std::move(rings.program), p.notes = std::move(rings.notes);
+  std::set<size_t> without;
+  for (size_t i = 0; i < p.attempts.size(); ++i)
+    if (!p.attempts[i].gathers) without.insert(i);
+  AsyncRings rings = materialize_async_rings(std::move(p.tiles), without);
+  p.tiles = std::move(rings.program), p.notes = std::move(rings.notes), p.gathering = std::move(rings.gathering);
   p.planned = p.tiles;
 }
 

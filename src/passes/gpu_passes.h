@@ -24,8 +24,9 @@ struct Misfit {
 // What a plan of a launch is made under.
 struct PlanAttempt {
   plan::Limits limits;
-  bool over = false;   // shared buffers may lie over each other
-  bool tight = false;  // rows of shared buffers lie without gaps, whatever banks they meet in
+  bool over = false;    // shared buffers may lie over each other
+  bool tight = false;   // rows of shared buffers lie without gaps, whatever banks they meet in
+  bool gathers = true;  // maps of pipelined loops may gather rows ahead, into rings
   bool operator==(const PlanAttempt&) const = default;
 };
 
@@ -41,6 +42,7 @@ struct GpuProgram {
   std::vector<NamedBarriers> barriers = {};             // by launch
   std::vector<std::vector<HandOver>> handed_over = {};  // by launch: between roles, without a barrier of the program's
   std::vector<std::pair<ir::LocationId, std::string>> notes = {};  // why pipelined loops run without cp.async
+  std::set<size_t> gathering = {};                                 // launches with such rings
   ir::ThreadProgram threads = {};
   std::optional<Misfit> misfit = {};  // no pass runs after one that says so
 };

@@ -19,17 +19,18 @@ constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program ga
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
 // other only where nothing else helps, for it takes waits between what uses them; and where that does not help either,
-// all of this again without gaps between rows, for what meets in one bank is read one after the other.
+// all of this again without gaps between rows, for what meets in one bank is read one after the other. Then without
+// rings of rows that maps gather: such a program has run one turn after the other.
 class PlanSearch {
  public:
   PlanSearch(const plan::Limits& limits, const Launch& launch)
       : first_(limits), begin_(limits), limits_(limits), knows_blocks_(constant_int(blocks_of(launch))) {
     if (!is_of_loader()) without_loader();
   }
-  PlanAttempt attempt() const { return {limits_, over_, tight_}; }
+  PlanAttempt attempt() const { return {limits_, over_, tight_, gathers_}; }
 
-  // The next after one that did not fit. False: there is none.
-  bool next(const plan::Plan& plan) {
+  // The next after one that did not fit, with rings of gathered rows or without. False: there is none.
+  bool next(const plan::Plan& plan, bool gathered) {
     if (!reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
     over_ = reuse_;
     if (is_of_loader()) {
@@ -46,8 +47,11 @@ class PlanSearch {
       without_loader();
       return true;
     }
-    if (reuse_ && tight_) return false;
-    tight_ |= reuse_;
+    if (reuse_ && tight_ && !gathered) return false;
+    if (reuse_ && tight_)
+      gathers_ = tight_ = false;
+    else
+      tight_ |= reuse_;
     reuse_ = over_ = !reuse_, limits_ = begin_ = first_;
     if (!is_of_loader()) without_loader();
     return true;
@@ -113,7 +117,8 @@ class PlanSearch {
   const bool knows_blocks_;  // how many there are
   bool reuse_ = false;       // nothing has fitted without
   bool over_ = false;
-  bool tight_ = false;  // nothing has fitted with gaps
+  bool tight_ = false;   // nothing has fitted with gaps
+  bool gathers_ = true;  // something may fit with rings of gathered rows
 };
 
 // What differs between two plans, whatever was rejected on the way.
@@ -156,7 +161,8 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
     const auto is_new = [&](const TriedPlan& t) {  // a search that came by here before would for ever
       return t.launch != launch || t.attempt != search.attempt();
     };
-    if (search.next(out.plans[launch]) && std::ranges::all_of(out.tried, is_new)) continue;
+    if (search.next(out.plans[launch], out.gathering.contains(launch)) && std::ranges::all_of(out.tried, is_new))
+      continue;
     const Launch& l = program.launches[launch];
     for (const std::string& line : l.plan)
       out.misfit->why.notes.push_back(

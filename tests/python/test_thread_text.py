@@ -55,6 +55,53 @@ def test_rows_that_are_looked_up_move_by_16_bytes(program):
         agree(program, x[:16], rows, np.zeros((40, 256), "float16"))
 
 
+def rows_times(columns, stages):
+    rows = T.dynamic("rows")
+
+    @T.prim_func
+    def main(A: T.Tensor((64, columns), "float16"), B: T.Tensor((rows, columns), "float16"), I: T.Tensor((128,), "int32"),
+             C: T.Tensor((64, 32), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, columns), "float16"), T.alloc_shared((32, columns), "float16")
+            c = T.alloc_fragment((64, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=stages):
+                for i, j in T.Parallel(32, columns):
+                    row = I[k * 32 + i]
+                    b[i, j] = T.if_then_else(row < 30, B[row, j], 0)
+                T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C)
+
+    return main
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_rows_of_a_pipelined_loop_are_gathered_a_turn_ahead(arch):
+    """By cp.async, beside the product of the turn before; which rows has been read yet a turn before that."""
+    kernel = tw.compile(rows_times(64, 2), engine="interpreter")
+    text = kernel.get_kernel_source(arch=arch)
+    before, turn = text.split("for (int32_t k = 0; k < 4; ++k) {", 1)
+    ahead, rest = turn.split("cp.async.commit_group", 1)
+    assert "cp.async.cg.shared.global" in before and "cp.async.cg.shared.global" in ahead and "I[" not in ahead
+    assert "cp.async.wait_group 0;" in ahead and "I_early[" in rest.split("mma", 1)[0]
+    assert "uint16_t b_vector" not in text and "uint16_t B_vector" not in text  # no way through registers
+    facts = str(kernel.explain(arch=arch))
+    assert "cp.async into a ring of 2 slots, ahead of its loop" in facts
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_gathered_rows_are_those_of_their_turns(stages):
+    draw = np.random.default_rng(0)
+    a, b = (draw.integers(-3, 4, shape).astype("float16") for shape in ((64, 64), (40, 64)))
+    rows = draw.integers(-1, 42, 128).astype("int32")  # some are nowhere
+    agree(rows_times(64, stages), a, b, rows, np.zeros((64, 32), "float32"))
+
+
+def test_rows_for_which_there_is_no_room_are_gathered_in_their_turn():
+    assert "cp.async" not in body_of(rows_times(1024, 3))
+
+
 def test_rows_of_a_length_that_is_known_at_the_call():
     rows, columns = T.dynamic("rows, columns")
 

@@ -617,8 +617,11 @@ class MapLowering {
   Body vector_of(Body body, const Held& at, bool is_conditional) {
     auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && loads[0].share == 1 &&
-        is_async_width(loads[0], at) && brings_zeros(loads[0]))
-      return direct(loads[0], stores[0], at);
+        is_async_width(loads[0], at) && brings_zeros(loads[0])) {
+      const Expr& value = body[stores[0].store].as<Store>()->value;
+      if (equal(value, loads[0].load)) return direct(loads[0], stores[0], at);
+      if (const Expr guard = guard_of(value, loads[0].load, at)) return direct(loads[0], stores[0], at, guard);
+    }
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
@@ -738,6 +741,17 @@ class MapLowering {
     const Expr& fill = l_.buffer(w.first.buffer).fill;
     return !fill || is_zero(fill) || !exists(w);
   }
+  // What decides for all lanes whether they get what is loaded, or zeros; none: something else does.
+  Expr guard_of(const Expr& value, const Expr& loaded, const Held& at) const {
+    const auto* either = value.as<Select>();
+    if (!either || !equal(either->a, loaded) || !is_zero(either->b)) return {};
+    bool memory = false;
+    walk(either->condition, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      memory = memory || (n && c_.is_memory(n->buffer));
+    });
+    return memory || used_vars(either->condition).contains(id_of(at.lane)) ? Expr{} : either->condition;
+  }
   static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
   // From memory to memory, past the registers; nothing is read, and zeros are written, where a guard says so.
   Body direct(const Wide& from, const Wide& to, const Held& at, const Expr& guard = {}) {
@@ -821,7 +835,9 @@ template <>
 Body lower_for_thread(const Map& map, const Stmt& s, const Team& team, CollectiveLowering& c) {
   const FragmentLayout* points = c.placement.points_of(s);
   if (!points) return MapLowering(map, team, c).in_order();
-  if (points->copy_count() == 1) return MapLowering(map, team, c).by_layout(*points);
+  const auto* store = map.body.empty() ? nullptr : map.body.back().as<Store>();
+  if (points->copy_count() == 1)
+    return MapLowering(map, team, c, store ? store->queue : Queue::None).by_layout(*points);
   if (changes_memory_alone(map, c.l.program, [&](BufferId id) { return c.is_memory(id); }))
     return MapLowering(map, team, c).by_layout(*points);
   const Map copied = with_stored_values(map, c.l, [&](BufferId id) { return c.is_memory(id); });

@@ -85,6 +85,9 @@ class Naming {
       if (const auto* s = out_.body[i].as<Store>(); s && !found && is_memory_(s->to.buffer))
         for (const Expr& index : s->to.indices)
           if (!found) found = looked_up(index, i, bound, order);
+      // An index may be read through a name.
+      if (const auto* let = out_.body[i].as<Let>(); let && !found && let->value->type.is_int())
+        found = looked_up(let->value, i, bound, order);
       if (!found) continue;
       name(found, order);
       return true;
