@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -120,10 +121,18 @@ Expr Bits::exchanged(const Expr& at, int64_t shift, int64_t mask) const {
   std::vector<Term> terms = n->terms, targets, sources, others;
   if (n->constant != 0) terms.push_back({1, constant(i64, n->constant)});
   const auto under = static_cast<uint64_t>(mask), above = under << shift;
+  // Whatever bits the terms have: multiples of what is above all that is read.
+  const auto by_multiples = [&] {
+    const auto period = static_cast<int64_t>(std::bit_floor(under | above) * 2);
+    std::vector<Term> multiples, rest;
+    for (const Term& t : terms) (power_of_two_divisor(sum({t}, 0, i64)) % period == 0 ? multiples : rest).push_back(t);
+    const Expr all = sum(std::move(rest), 0, i64);
+    return multiples.empty() ? whole(at, at) : ir::add(sum(std::move(multiples), 0, i64), whole(all, all));
+  };
   uint64_t taken = 0;
   for (const Term& t : terms) {
     const uint64_t mine = of(sum({t}, 0, i64));
-    if (mine == kUnknown || (taken & mine) != 0) return whole(at, at);
+    if (mine == kUnknown || (taken & mine) != 0) return by_multiples();
     taken |= mine;
     ((mine & under) != 0 ? targets : others).push_back(t);
     if ((mine & above) != 0) sources.push_back(t);

@@ -17,7 +17,8 @@ class Bits {
   uint64_t of(const ir::Expr& e) const;
 
   // at ^ (at >> shift & mask), of 64 bits. Terms of a sum that share no bits with others, and neither stand where the
-  // mask is nor come to it, are added outside: the rest is the same for all steps of an unrolled loop.
+  // mask is nor come to it, are added outside, and so are multiples of what is above all that is read: the rest is the
+  // same for all steps of an unrolled loop.
   ir::Expr exchanged(const ir::Expr& at, int64_t shift, int64_t mask) const;
 
  private:

@@ -38,6 +38,8 @@ std::vector<Expr> offsets(const Subject& s) {
           add(times(24, s.thread), times(8, s.step)),
           add(add(times(128, s.step), times(2, s.thread)), constant(i64, int64_t{4096})),
           add(times(8, s.thread), constant(i64, int64_t{-8})),
+          add(add(times(64, of(BinaryOp::FloorDiv, sub(s.thread, constant(i64, int64_t{8})), 4)), times(4096, s.step)),
+              times(8, low)),
           times(4, s.thread)};
 }
 
@@ -101,6 +103,15 @@ TEST(Bits, WhatNeitherMovesNorIsMovedStaysOutside) {
   bool outside = false;
   for (const Term& t : total->terms) outside = outside || (t.coefficient == 64 && equal(t.value, s.step));
   EXPECT_TRUE(outside);
+}
+
+// As do multiples of what is above all bits that are read, though others may be below 0.
+TEST(Bits, MultiplesStayOutsideOfWhatMayBeNegative) {
+  const Subject s;
+  const auto* total = Bits(s.program).exchanged(offsets(s)[5], 3, 56).as<Sum>();
+  ASSERT_TRUE(total);
+  EXPECT_TRUE(std::ranges::any_of(total->terms,
+                                  [&](const Term& t) { return t.coefficient == 4096 && equal(t.value, s.step); }));
 }
 
 }  // namespace
