@@ -432,3 +432,33 @@ def test_tf32_is_rounded_by_one_instruction():
     assert "cvt.rn.tf32.f32" not in text_of(squares_in_tf32, "sm_80")
     x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float16)
     agree(squares_in_tf32, x, np.zeros((32, 64), np.float32))
+def test_what_is_loaded_ahead_for_copies_stays_in_registers():
+    """A loop of few turns around copies by cp.async that names an element each of a thread's own array is unrolled; one
+    around other copies is not, for the addresses of all of them want registers."""
+
+    def program(ahead):
+        @T.prim_func
+        def main(A: T.Tensor((64, 512), "float16"), I: T.Tensor((64,), "int32"), B: T.Tensor((64, 512), "float16")):
+            with T.Kernel(1, threads=128):
+                t = T.get_thread_binding()
+                s = T.alloc_shared((64, 512), "float16")
+                rows = T.alloc_local((4,), "int32")
+                for r in T.serial(4):
+                    rows[r] = I[r * 16 + t // 8]
+                for r in T.serial(4):
+                    for u in T.serial(8):
+                        row = rows[r] if ahead else r * 16 + t // 8
+                        T.ptx_cp_async(T.access_ptr(s[r * 16 + t // 8, u * 64 + t % 8 * 8], "w", 8),
+                                       T.access_ptr(A[row, u * 64 + t % 8 * 8], "r", 8), 8)  # fmt: skip
+                T.ptx_commit_group()
+                T.ptx_wait_group(0)
+                T.sync_threads()
+                T.copy(s, B)
+
+        return main
+
+    copies = body_of(program(ahead=True)).split("cp.async.cg")[0]
+    assert "#pragma unroll 1" not in copies
+    assert "#pragma unroll 1" in body_of(program(ahead=False)).split("cp.async.cg")[0]
+    a = np.random.default_rng(0).standard_normal((64, 512)).astype("float16")
+    agree(program(ahead=True), a, np.random.default_rng(1).permutation(64).astype("int32"), np.zeros((64, 512), "float16"))

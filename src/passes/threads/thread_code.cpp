@@ -316,13 +316,32 @@ class ThreadCode {
     l_.intervals.forget(mark);
     --c_.loops;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
-    if (copy_loops_ > 1 && f.kind == LoopKind::Serial) f.kind = LoopKind::Unroll, f.factor = 1;
+    if (copy_loops_ > 1 && f.kind == LoopKind::Serial)
+      f.kind = LoopKind::Unroll, f.factor = goes_through_registers(n) ? 0 : 1;
     if (const int64_t turns = f.kind == LoopKind::Serial ? turns_on_their_way(n, team) : 1; turns > 1)
       f.kind = LoopKind::Unroll, f.factor = turns, streams_ = true;
     else if (f.kind == LoopKind::Serial && waits_in_turns(n))
       f.kind = LoopKind::Unroll;
     copy_loops_ = std::max(outside, copy_loops_ > 0 ? copy_loops_ + 1 : 0);
     return lanes ? std::move(*lanes) : Body{l_.make(std::move(f))};
+  }
+  // Whether few turns name one element each of a thread's own array: it lies in registers where they are unrolled, and
+  // in memory else, to which what is loaded ahead would have to come first.
+  bool goes_through_registers(const For& n) const {
+    constexpr int64_t kMostTurns = 8;
+    if (constant_int(n.extent).value_or(kMostTurns + 1) > kMostTurns) return false;
+    bool found = false;
+    const auto touches = [&](BufferId id, const std::vector<Expr>& index) {
+      if (l_.buffer(l_.program.root(id)).space != Space::Local) return;
+      for (const Expr& e : index) found = found || used_vars(e).contains(n.var);
+    };
+    walk(n.body, [&](const Stmt& s) {
+      if (const auto* store = s.as<Store>()) touches(store->to.buffer, store->to.indices);
+    });
+    walk_exprs(n.body, [&](const Expr& e) {
+      if (const auto* load = e.as<Load>()) touches(load->buffer, load->indices);
+    });
+    return found;
   }
   // Whether a thread waits for memory of the device in each of a few turns that do not wait for each other: unrolled,
   // all ask for it at once. The device compiler leaves such loops as they are where a turn is long.
