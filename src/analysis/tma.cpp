@@ -54,8 +54,10 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
     return fmt::format("it may begin between pieces of {} bytes of rows of '{}'", kStrideBytes, g.name);
   // Seen on an H200: loads are cut at the tensor's last element, but stores write whole pieces. What lies between
   // padded rows, or behind a tensor, is not the program's.
-  const auto end = constant_int(add(global.min.back(), global.extent.back())), width = constant_int(g.shape.back());
-  if (!loads && !is_multiple(g.shape.back(), elements, p) && !(end && width && *end <= *width))
+  const auto first_of_box = constant_int(global.min.back()), wide = constant_int(global.extent.back()),
+             width = constant_int(g.shape.back());
+  const bool ends_inside = first_of_box && wide && width && *first_of_box + *wide <= *width;
+  if (!loads && !ends_inside && !is_multiple(g.shape.back(), elements, p))
     return fmt::format("stores write pieces of {} bytes, and rows of '{}' are not known to end with one", kStrideBytes,
                        g.name);
   for (const Expr& e : global.min)

@@ -522,6 +522,9 @@ TEST(Plans, ResultsWhoseRowsEndInAPieceAreStoredByThreads) {
   EXPECT_TRUE(stores_by_tma("float16[200, 120] strides=[136, 1]"));
   EXPECT_FALSE(stores_by_tma("float16[200, 122] strides=[136, 1]"));
   EXPECT_FALSE(stores_by_tma("float16[200, 124] strides=[128, 1]"));
+  std::string text = gemm_text("200", "160", 4);
+  text.replace(text.find("to=C[by * 64 : 64, bx * 64 : 64]"), 32, "to=C[by * 64 : 64, int64(bx) * int64(64) : 64]");
+  EXPECT_EQ(planned(text).plan.epilogue.staged.size(), 1u);
 }
 
 // Blocks that have nothing to do return: a condition around the rest, whose loops are counted.

@@ -432,6 +432,8 @@ def test_tf32_is_rounded_by_one_instruction():
     assert "cvt.rn.tf32.f32" not in text_of(squares_in_tf32, "sm_80")
     x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float16)
     agree(squares_in_tf32, x, np.zeros((32, 64), np.float32))
+
+
 def test_what_is_loaded_ahead_for_copies_stays_in_registers():
     """A loop of few turns around copies by cp.async that names an element each of a thread's own array is unrolled; one
     around other copies is not, for the addresses of all of them want registers."""
