@@ -443,6 +443,26 @@ def test_several_launches_and_scratch():
     assert (run(main, a, np.zeros(64, "int32")) == a[::-1] + 1).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES + ["simulator"])
+def test_scratch_under_another_shape(engine):
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), B: T.Tensor((8, 8), "int32")):
+        scratch = T.alloc_global((8, 8), "int32")
+        with T.Kernel(2, threads=32) as bx:
+            flat = T.reshape(scratch, (64,))
+            for i in T.Parallel(32):
+                flat[bx * 32 + i] = A[bx * 32 + i] + 1
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((8, 8), "float32")
+            T.copy(T.view(scratch, dtype="float32"), tile)
+            for i, j in T.Parallel(8, 8):
+                B[i, j] = T.reinterpret(tile[7 - i, 7 - j], "int32")
+
+    a, b = np.arange(64, dtype="int32") + (127 << 23), np.zeros((8, 8), "int32")
+    tw.compile(main, engine=engine)(a, b)
+    assert (b.reshape(-1) == a[::-1] + 1).all()
+
+
 def test_helpers_of_python_run():
     def three(buffer, value):
         for i in range(3):  # a loop of Python: this function is not rewritten
