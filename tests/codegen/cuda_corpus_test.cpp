@@ -42,7 +42,6 @@ const std::vector<Exception>& exceptions() {
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x128 bfloat16 causal", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 float16 causal dynamic", "sm_80", Finding::Spill, kWgmmaTiles},
-      {"sparse_mla", "1024x128:2048 of 32768x512+64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},
       {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"sparse_gemm", "8192x8192x8192 bfloat16 by 128x256", "sm_80", Finding::Refused, kWideTiles},
