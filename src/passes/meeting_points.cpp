@@ -85,6 +85,16 @@ class Meeting {
              return points_of(t.value).empty() ? whole : is_pure(t.value);
            });
   }
+  // One term with points, which is an exclusive or of these alone and of what is the same for all points, whatever that
+  // is: a partner in a sorting network. Points that differ have different ones.
+  bool is_exchanged(const Expr& e) const {
+    std::vector<Term> terms{{1, e}};
+    if (const auto* s = e.as<Sum>()) terms = s->terms;
+    std::erase_if(terms, [&](const Term& t) { return points_of(t.value).empty(); });
+    const auto* b = terms.size() == 1 ? terms[0].value.as<Binary>() : nullptr;
+    return b && b->op == BinaryOp::BitXor && is_pure(b->a) && is_pure(b->b) &&
+           (points_of(b->a).empty() || points_of(b->b).empty());
+  }
   // Of the points alone, or of nothing of them.
   bool is_pure(const Expr& e) const {
     const Vars here = points_of(e);
@@ -106,7 +116,7 @@ class Meeting {
       bool loads = false;
       walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
       if (loads) return;  // elements that memory names are the program's to tell apart
-      if (!is_shifted(e)) continue;
+      if (!is_shifted(e) && !is_exchanged(e)) continue;
       indices.push_back(e);
       for (VarId v : used_vars(e)) point.values[v] = 0;
     }

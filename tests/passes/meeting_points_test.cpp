@@ -51,7 +51,20 @@ TEST(MeetingPoints, OthersAreInNoOrder) {
   EXPECT_EQ(of_points("atomic add to=r[i] value=A[i, j]\n"), kAtOnce);               // counted once each
   EXPECT_EQ(of_points("if i < 3 and j == 0 {\n s[i] = s[i] + 1.0\n }\n"), kAtOnce);  // one point of a row
   EXPECT_EQ(of_points("s[I[i] + j * 0] = 1.0\n"), kAtOnce);                          // reads nothing
-  EXPECT_EQ(made_of("    map i in 8, j in 1 {\n s[i] = s[i] + A[i, j]\n    }\n"), "map i in 8, j in 1 { ");
+  EXPECT_EQ(made_of("    map i in 8, j in 1 {\n s[i] = s[i] + A[i, j]\n    }\n"), "map i in 8 { ");
+}
+
+// Compared and exchanged with a partner, as sorting networks do it: no two points have one.
+TEST(MeetingPoints, PartnersAreInNoOrder) {
+  const auto sorted = [](const std::string& partner) {
+    return made_of(
+        "    for k in 0..6 {\n map j in 64 {\n p: int32 = " + partner +
+        "\n if j < p and t[p] < t[j] {\n x: float32 = t[j]\n t[j] = t[p]\n t[p] = x\n }\n }\n sync block\n }\n");
+  };
+  EXPECT_EQ(sorted("j ^ (1 << k)"), "for k in 0..6 { map j in 64 { ");
+  EXPECT_EQ(sorted("(1 << 5 - k) ^ j"), "for k in 0..6 { map j in 64 { ");
+  EXPECT_EQ(sorted("(j // 2) ^ (1 << k)"), "for k in 0..6 { map point in 1 { for j in 0..64 { ");
+  EXPECT_EQ(sorted("(j ^ k) & 7"), "for k in 0..6 { map point in 1 { for j in 0..64 { ");
 }
 
 }  // namespace

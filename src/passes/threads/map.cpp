@@ -362,7 +362,7 @@ class MapLowering {
     if (!at.lane) return {{}, {}, body};
     const auto order = [&](const Body& b) { return order_of(b, at); };
     const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
-    const auto is_there = [&](const Load& n) { return surely_there(n, at); };
+    const auto is_there = [&](const Load& n) { return surely_there(n, at) && !may_change_meanwhile(body, n); };
     body = without_lanes_in_quotients(body, id_of(at.lane), l_);
     SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
     const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, at), at).count(); };
@@ -524,7 +524,7 @@ class MapLowering {
         if (!order.reads_what_was(i, e)) return;
         auto same = std::find_if(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); });
         if (same != out.loads.end()) return void(same->tops.insert(i));
-        if (!order.surely_reads(i, e) && !surely_there(*n, at)) return;
+        if (!order.surely_reads(i, e) && (!surely_there(*n, at) || may_change_meanwhile(body, *n))) return;
         if (is_one(n->buffer, n->indices))
           return out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
         const int64_t share = shared_by(n->indices, at);
@@ -570,6 +570,20 @@ class MapLowering {
   BodyOrder order_of(const Body& body, const Held& at) const {
     if (!in_turns_) return BodyOrder(body, l_.program);
     return BodyOrder(body, l_.program, BodyOrder::Turns{id_of(at.lane), at.vector});
+  }
+  // Whether points that do not come to read the element may read what another one stores: the body stores elsewhere in
+  // the same memory, as partners do that exchange what they have.
+  bool may_change_meanwhile(const Body& body, const Load& n) const {
+    const BufferId root = l_.program.root(n.buffer);
+    bool out = false;
+    walk(body, [&](const Stmt& s) {
+      const auto* store = s.as<Store>();
+      const auto* atomic = s.as<Atomic>();
+      const Element* to = store ? &store->to : atomic ? &atomic->to : nullptr;
+      out = out ||
+            (to && l_.program.root(to->buffer) == root && !(to->buffer == n.buffer && equal(to->indices, n.indices)));
+    });
+    return out;
   }
   // Whether the element is there for all lanes even where the program does not come to read it. Of global memory the
   // load asks by itself; an address may lead nowhere, and where a divisor is 0 there is no index.
