@@ -155,7 +155,8 @@ TEST(Guards, AMinimumIsTheSideThatItCanOnlyBe) {
   };
   EXPECT_EQ(count(cuda_text(with("233")), "if ("), 0) << cuda_text(with("233"));
   EXPECT_EQ(count(cuda_text(with("34")), "if ("), 0);
-  EXPECT_EQ(count(cuda_text(with("33")), "if ("), 1);  // of thread 31 both sides may be the least
+  EXPECT_EQ(count(cuda_text(with("33")), "if ("), 0);  // of thread 31 both sides are the least
+  EXPECT_EQ(count(cuda_text(with("32")), "if ("), 1);
 }
 
 TEST(Guards, WhatHoldsInEveryLaneHoldsForAllOfThem) {
