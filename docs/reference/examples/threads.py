@@ -530,3 +530,41 @@ assert (tw.compile(fewer_registers, out_idx=-1)(x) == 2 * x).all()
 
 # --- inc_max_nreg = set_max_nreg: set_max_nreg(40) -> dec_max_nreg(40) ;; set_max_nreg(232) -> inc_max_nreg(232)
 # wrong: T.inc_max_nreg(41)
+
+# --- load_matrix
+@T.prim_func
+def of_lanes(X: T.Tensor((8, 8), "float16"), Y: T.Tensor((32, 2), "float16")):
+    with T.Kernel(1, threads=32):
+        tx = T.get_thread_binding()
+        rows = T.alloc_shared((8, 8), "float16")
+        own = T.alloc_local((2,), "float16")
+        T.copy(X, rows)
+        T.load_matrix(rows[tx % 8, 0], own[0], 1)
+        Y[tx, 0] = own[0]
+        Y[tx, 1] = own[1]
+
+x = random.standard_normal((8, 8), "float32").astype("float16")
+assert (tw.compile(of_lanes, out_idx=-1)(x).reshape(8, 8) == x).all()  # lane l has two elements of row l // 4
+# wrong: T.load_matrix(rows[tx % 8, 0], own[0], 3)
+
+# --- warp_mma
+@T.prim_func
+def of_a_warp(A: T.Tensor((16, 16), "float16"), B: T.Tensor((16, 8), "float16"), C: T.Tensor((16, 8), "float32")):
+    with T.Kernel(1, threads=32):
+        tx = T.get_thread_binding()
+        a = T.alloc_local((8,), "float16")
+        b = T.alloc_local((4,), "float16")
+        c = T.alloc_local((4,), "float32")
+        for i in T.unroll(8):
+            a[i] = A[tx // 4 + i // 2 % 2 * 8, tx % 4 * 2 + i // 4 * 8 + i % 2]
+        for i in T.unroll(4):
+            b[i] = B[tx % 4 * 2 + i // 2 * 8 + i % 2, tx // 4]
+            c[i] = 0.0
+        T.warp_mma(a[0], b[0], c[0], 16)
+        for i in T.unroll(4):
+            C[tx // 4 + i // 2 * 8, tx % 4 * 2 + i % 2] = c[i]
+
+a = random.integers(-3, 4, (16, 16)).astype("float16")
+b = random.integers(-3, 4, (16, 8)).astype("float16")
+assert (tw.compile(of_a_warp, out_idx=-1)(a, b) == a.astype("float32") @ b.astype("float32")).all()
+# wrong: T.warp_mma(a[0], b[0], c[0], 12)

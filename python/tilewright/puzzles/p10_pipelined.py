@@ -77,7 +77,6 @@ def pipelined(A, B, C):
             "Right, but the block waits for every copy: the loop has one place for each tile. T.Pipelined(T.ceildiv(K, 32), "
             "num_stages=2) lets the copies run ahead.",
             [("T.Pipelined(T.ceildiv(K, 32), num_stages=2)", "T.serial(T.ceildiv(K, 32))")],
-            others=[[("num_stages=2", "num_stages=1")]],
             slow=_overlaps,
         ),
         Mistake(
