@@ -108,7 +108,8 @@ TEST(Bits, WhatNeitherMovesNorIsMovedStaysOutside) {
 // As do multiples of what is above all bits that are read, though others may be below 0.
 TEST(Bits, MultiplesStayOutsideOfWhatMayBeNegative) {
   const Subject s;
-  const auto* total = Bits(s.program).exchanged(offsets(s)[5], 3, 56).as<Sum>();
+  const Expr swizzled = Bits(s.program).exchanged(offsets(s)[5], 3, 56);
+  const auto* total = swizzled.as<Sum>();
   ASSERT_TRUE(total);
   EXPECT_TRUE(std::ranges::any_of(total->terms,
                                   [&](const Term& t) { return t.coefficient == 4096 && equal(t.value, s.step); }));
