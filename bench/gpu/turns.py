@@ -5,7 +5,9 @@ import statistics
 import time
 
 FLUSH_BYTES = 256 << 20
-_BUSY_CLOCKS = 2_000_000  # about 1.1 ms; calls of PyTorch's operators and ours take 0.02 to 0.3 ms of the host, two or three times as long behind a second of others
+# About 1.1 ms: calls of PyTorch's operators and ours take 0.02 to 0.3 ms of the host, and up to three times as long behind a second
+# of others.
+_BUSY_CLOCKS = 2_000_000
 
 
 def medians(contestants, flush, seconds=0.5, most=15):

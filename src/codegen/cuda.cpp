@@ -197,8 +197,7 @@ class CudaText final : public CudaAsync {
   }
 
   // ---- matrices
-  // The words of a region of registers, as operands.
-  // Registers, or the words that narrower elements of a thread's array make.
+  // Operands: a region of registers, or the words that narrower elements of a thread's array make.
   std::vector<std::string> words(const Region& r) {
     const int64_t bits = program_.buffer(r.buffer).type.bits, each = bits < 32 ? 32 / bits : 1;
     std::vector<std::string> out;

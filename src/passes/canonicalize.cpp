@@ -130,7 +130,7 @@ class Roles {
   const bool along_x_;
 };
 
-// ---- maps and constant conditions
+// ---- maps
 
 std::optional<Body> merged_maps(const Stmt& s) {
   const auto* outer = s.as<ir::Map>();
@@ -160,13 +160,6 @@ std::optional<Body> without_single_points(const ir::TileProgram& program, const 
   if (zeros.empty()) return std::nullopt;
   kept.body = ir::substitute(map->body, zeros);
   return Body{ir::make_stmt(std::move(kept), s->location)};
-}
-
-std::optional<Body> decided(const Stmt& s) {
-  const auto* branch = s.as<ir::If>();
-  const auto value = branch ? ir::constant_int(branch->condition) : std::nullopt;
-  if (!value) return std::nullopt;
-  return *value ? branch->then_body : branch->else_body;
 }
 
 // What threads copy and fill of their own is thread code where not all of them come by.

@@ -38,12 +38,16 @@ bool decide_known_conditions(Launch& launch, const Intervals& known) {
   return changed;
 }
 
+std::optional<Body> decided(const Stmt& s) {
+  const auto* branch = s.as<If>();
+  const auto value = branch ? constant_int(branch->condition) : std::nullopt;
+  if (!value) return std::nullopt;
+  return *value ? branch->then_body : branch->else_body;
+}
+
 Body without_decided_branches(const Body& body) {
   return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
-    if (const auto* branch = s.as<If>()) {
-      const auto value = constant_int(branch->condition);
-      return value ? std::optional(*value ? branch->then_body : branch->else_body) : std::nullopt;
-    }
+    if (s.as<If>()) return decided(s);
     const auto* map = s.as<Map>();
     const auto* loop = s.as<For>();
     const bool empty = (map && map->body.empty()) || (loop && loop->body.empty());

@@ -11,7 +11,9 @@ namespace tilewright::passes {
 
 // `known`: of variables that are not the launch's own. Whether anything was decided.
 bool decide_known_conditions(ir::Launch& launch, const Intervals& known = {});
-// Branches whose condition is a constant are one of their sides; a loop or map of which nothing is left goes.
+// The side of a branch whose condition is a constant; none: the statement is no such.
+std::optional<ir::Body> decided(const ir::Stmt& s);
+// Such branches are that side; a loop or map of which nothing is left goes.
 ir::Body without_decided_branches(const ir::Body& body);
 
 }  // namespace tilewright::passes
