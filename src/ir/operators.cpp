@@ -158,6 +158,11 @@ std::optional<Expr> fold_identity(BinaryOp op, const Expr& a, const Expr& b) {
       if (x) return *x ? a : b;
       if (y) return *y ? b : a;
       break;
+    case BinaryOp::BitAnd:
+    case BinaryOp::BitOr:
+      if (a->type.is_bool() && x) return (op == BinaryOp::BitAnd) == (*x != 0) ? b : a;
+      if (b->type.is_bool() && y) return (op == BinaryOp::BitAnd) == (*y != 0) ? a : b;
+      break;
     case BinaryOp::Shl:
     case BinaryOp::Shr:
       if (y == 0) return a;

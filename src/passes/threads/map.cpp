@@ -367,11 +367,12 @@ class MapLowering {
     SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
     const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, at), at).count(); };
     const Body plain = with_plain_indices(out.body);
-    if (wide(plain) > wide(out.body)) out.body = plain;
+    for (const Body& other : {plain, under_common_conditions(out.body, at), under_common_conditions(plain, at)})
+      if (wide(other) > wide(out.body)) out.body = other;
     return out;
   }
-  // In indices, names of integers that are computed from variables alone give way to what they stand for: it tells
-  // where they lead.
+  // In indices and conditions, names of integers that are computed from variables alone give way to what they stand
+  // for: it tells where they lead.
   Body with_plain_indices(const Body& body) const {
     std::set<VarId> wanted;
     auto indices = [&](const std::vector<Expr>& list) {
@@ -380,6 +381,7 @@ class MapLowering {
     walk(body, [&](const Stmt& s) {
       if (const auto* n = s.as<Store>()) indices(n->to.indices);
       if (const auto* n = s.as<Atomic>()) indices(n->to.indices);
+      if (const auto* n = s.as<If>()) wanted.merge(used_vars(n->condition));
     });
     walk_exprs(body, [&](const Expr& e) {
       if (const auto* n = e.as<Load>()) indices(n->indices);
@@ -509,9 +511,7 @@ class MapLowering {
     auto is_one = [&](BufferId id, const std::vector<Expr>& index) {
       needs.clear();
       if (!is_wide(id, index, at, bound, needs)) return false;
-      for (const Expr& e : needs)
-        if (std::none_of(needs_.begin(), needs_.end(), [&](const Expr& known) { return equal(known, e); }))
-          needs_.push_back(e);
+      for (const Expr& e : needs) need(e);
       return true;
     };
     for (size_t i = 0; i < body.size(); ++i) {
@@ -608,6 +608,50 @@ class MapLowering {
     bool loads = false;
     walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
     return loads ? nullptr : n;
+  }
+  // The body with conditions around all of it said of the first lane, where that decides for all: whole vectors lie on
+  // one side of a bound that is a multiple of their lanes. What must hold for it and is known at the call alone goes to
+  // `needs`.
+  Body under_common_conditions(const Body& body, const Held& at) {
+    const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
+    if (!n || !n->else_body.empty()) return body;
+    If common = *n;
+    common.condition = of_first_lane(n->condition, at);
+    common.then_body = under_common_conditions(n->then_body, at);
+    return {make_stmt(std::move(common), body[0]->location)};
+  }
+  Expr of_first_lane(const Expr& condition, const Held& at) {
+    if (!used_vars(condition).contains(id_of(at.lane))) return condition;
+    const auto* n = condition.as<Binary>();
+    if (!n) return condition;
+    const bool joins = n->op == BinaryOp::And || n->op == BinaryOp::Or;
+    if (joins || (condition->type.is_bool() && (n->op == BinaryOp::BitAnd || n->op == BinaryOp::BitOr)))
+      return binary(n->op, of_first_lane(n->a, at), of_first_lane(n->b, at));
+    if ((n->op != BinaryOp::Lt && n->op != BinaryOp::Le) || !n->a->type.is_int()) return condition;
+    // Lanes count up from a multiple of their number: beginnings below what is one, or one's own from it on.
+    const auto first = [&](const Expr& e) { return substitute(e, {{id_of(at.lane), constant(0)}}); };
+    const auto is_row = [&](const Expr& e) {
+      return coefficient(e, id_of(at.lane)) == 1 && divides_lanes(first(e), at, false);
+    };
+    const auto follows = [&](const Expr& e) { return add(e, constant(e->type, int64_t{1})); };
+    const bool less = n->op == BinaryOp::Lt;
+    if (is_row(n->a) && divides_lanes(less ? n->b : follows(n->b), at, true)) return binary(n->op, first(n->a), n->b);
+    if (is_row(n->b) && divides_lanes(less ? follows(n->a) : n->a, at, true)) return binary(n->op, n->a, first(n->b));
+    return condition;
+  }
+  // Whether the lanes divide a value that is the same for all of them; `may_ask`: or the call tells.
+  bool divides_lanes(const Expr& e, const Held& at, bool may_ask) {
+    if (used_vars(e).contains(id_of(at.lane))) return false;
+    if (analysis::power_of_two_divisor(widen(e), l_.program) % at.vector == 0) return true;
+    const std::set<VarId> used = used_vars(e);
+    const bool of_call = std::ranges::all_of(
+        used, [&](VarId v) { return std::ranges::find(l_.program.symbols, v) != l_.program.symbols.end(); });
+    if (!may_ask || !may_need_ || used.empty() || !of_call) return false;
+    need(binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, widen(e), wide(at.vector)), wide(0)));
+    return true;
+  }
+  void need(const Expr& e) {
+    if (std::ranges::none_of(needs_, [&](const Expr& known) { return equal(known, e); })) needs_.push_back(e);
   }
   static const Body& under_conditions(const Body& body, const Held& at) {
     const If* n = condition_of_all(body, at);

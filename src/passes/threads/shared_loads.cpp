@@ -152,13 +152,14 @@ Body without_lanes_in_quotients(const Body& body, VarId lane, Lowering& l) {
     const auto* n = e.as<Binary>();
     if (!n || (n->op != BinaryOp::FloorDiv && n->op != BinaryOp::FloorMod)) return std::nullopt;
     const int64_t d = constant_int(n->b).value_or(0);
-    if (d < 2 || (d & (d - 1)) != 0) return std::nullopt;
-    if (const auto apart = lanes_apart(n->a, d, lane, l)) {
+    if (d < 2) return std::nullopt;
+    const int64_t power = d & -d;  // the largest of two in d
+    if (const auto apart = power == d ? lanes_apart(n->a, d, lane, l) : std::nullopt) {
       const Expr of_lanes = binary(n->op, apart->rest, n->b);
       return n->op == BinaryOp::FloorMod ? of_lanes : add(binary(BinaryOp::FloorDiv, apart->whole, n->b), of_lanes);
     }
     // What is below a divisor of d adds nothing to the quotient of a multiple of that, and all of itself to the rest.
-    for (int64_t part = d; part > 1; part /= 2) {
+    for (int64_t part = power; part > 1; part /= 2) {
       const auto parts = parted(n->a, part, lane, l);
       if (!parts) continue;
       if (n->op == BinaryOp::FloorDiv) return binary(BinaryOp::FloorDiv, parts->whole, n->b);
