@@ -87,11 +87,7 @@ class Decider {
   Plan run() {
     if (!found_.feed_gemms)
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
-    if (const Copy* left = found_.left) {
-      const std::string why = found_.left_jumps ? "a loop around it jumps" : ring_misfit(p_, *left);
-      return refused(fmt::format("'{}' does not come by TMA: {}", p_.buffer(left->to.buffer).name,
-                                 why.empty() ? "it is used otherwise" : why));
-    }
+    if (!found_.left.empty()) return refused(found_.left);
     if (hints_.no_loader) return refused("the plan that was handed in has none");
     if (hints_.blocks && *hints_.blocks % cluster_blocks(launch_) != 0)
       return refused(fmt::format("{} blocks are no pairs", *hints_.blocks));

@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
+#include "analysis/brought_tiles.h"
 #include "analysis/tma.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
@@ -95,9 +96,16 @@ class RingSearch {
       if (const auto* copy = s.as<Copy>()) {
         // The loader, which runs ahead, would not know of the turns that the others do not take.
         if (!jumps_ && is_loadable(*copy)) ring(body, i, *copy);
-        if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) out_.left = copy, out_.left_jumps = jumps_;
+        if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) {
+          const std::string why = jumps_ ? "a loop around it jumps" : ring_misfit(p_, *copy);
+          out_.left = fmt::format("'{}' does not come by TMA: {}", p_.buffer(copy->to.buffer).name,
+                                  why.empty() ? "it is used otherwise" : why);
+        }
         continue;
       }
+      if (gathers(body, i))
+        out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
+                                p_.buffer(s.as<Map>()->body.back().as<Store>()->to.buffer).name);
       if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
         const std::optional<size_t> outside = std::exchange(guarded_, nest_.size());
         const bool apart = std::exchange(by_thread_, by_thread_ || is_of_thread(n->condition));
@@ -117,6 +125,14 @@ class RingSearch {
   bool waits_for_memory(const Copy& c) const {
     return !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 0 &&
            p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Shared;
+  }
+  // Whether the statement is a Map that a ring of cp.async would run ahead of the loop with (async_rings.h), of a tile
+  // of rows: a row alone is no reason to leave other tiles to it.
+  bool gathers(const Body& body, size_t i) const {
+    const auto* map = body[i].as<Map>();
+    return map && map->vars.size() > 1 && !nest_.empty() && &body == &nest_.back()->body &&
+           nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_ &&
+           analysis::brought_tile(p_, launch_, *nest_.back(), i);
   }
   // Whether threads may disagree about it: a loader would not know whose value counts.
   bool is_of_thread(const Expr& e) const {

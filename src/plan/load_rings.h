@@ -30,10 +30,10 @@ bool holds_copies(const std::vector<FoundRing>& rings, const ir::Stmt& s);
 
 struct FoundRings {
   std::vector<FoundRing> rings;
-  std::set<ir::VarId> results;     // values that only the computing threads have
-  const ir::Copy* left = nullptr;  // one of a pipelined loop's copies that is no ring's
-  bool left_jumps = false;         // it stands in a loop with jumps
-  bool feed_gemms = false;         // a pipelined loop's ring brings an operand of a matrix instruction
+  std::set<ir::VarId> results;  // values that only the computing threads have
+  bool feed_gemms = false;      // a pipelined loop's ring brings an operand of a matrix instruction
+  // What keeps the computing threads from leaving all loads to a loader: they would wait for a pipelined loop's tile.
+  std::string left;
 };
 // Of a canonical program. Rings point into the launch. `walks_tiles`: were the launch's body that of a loop over tiles.
 FoundRings find_rings(const ir::ProgramTables& program, const ir::Launch& launch, bool walks_tiles = false);

@@ -676,7 +676,10 @@ class MapLowering {
     auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && loads[0].share == 1 &&
         is_async_width(loads[0], at) && brings_zeros(loads[0])) {
-      const Expr& value = body[stores[0].store].as<Store>()->value;
+      Substitution names;  // which do not come along
+      for (const Stmt& s : body)
+        if (const auto* n = s.as<Let>()) names[n->var] = substitute(n->value, names);
+      const Expr value = substitute(body[stores[0].store].as<Store>()->value, names);
       if (equal(value, loads[0].load)) return direct(loads[0], stores[0], at);
       if (const Expr guard = guard_of(value, loads[0].load, at)) return direct(loads[0], stores[0], at, guard);
     }

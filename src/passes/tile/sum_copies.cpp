@@ -95,7 +95,7 @@ TileProgram loads_as_copies(TileProgram program) {
     // A copy that no ring of a loader brings, as of what nobody reads, would keep it from bringing the others.
     const auto is_loaded = [&] {
       const plan::FoundRings found = plan::find_rings(program, launch);
-      return found.feed_gemms && !found.left;
+      return found.feed_gemms && found.left.empty();
     };
     const bool loaded = is_loaded();
     const Body own = launch.body;
