@@ -43,7 +43,7 @@ constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addres
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
-// nothing before the last has been used.
+// nothing before the last has been used. Of several rings with one slot each, one is filled while another is in use.
 constexpr int64_t kFewest = 2;
 
 // Slots of the rings of products that do nothing else, where there is room (bench/results/2026-11-29-slots.json, an
@@ -98,7 +98,8 @@ class Decider {
     const bool side_by_side = (team == kGroup || is_lean(team)) &&
                               hints_.blocks_per_multiprocessor.value_or(may_share ? 2 : 1) == 2 &&
                               hints_.work != Work::Kind::Persistent;
-    if (limits_.slots < kFewest && !side_by_side) return refused(kNoRoom);
+    const auto ahead = std::ranges::count_if(rings(), [](const FoundRing& r) { return r.ahead; });
+    if (limits_.slots < kFewest && !side_by_side && ahead < 2) return refused(kNoRoom);
     if (side_by_side)
       plan_.work.blocks_per_multiprocessor = 2;
     else
