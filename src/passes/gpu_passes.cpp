@@ -51,6 +51,7 @@
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
 #include "passes/tile/turns_as_atomics.h"
+#include "passes/tile/two_stages.h"
 #include "passes/tile/unroll_rows.h"
 #include "passes/tile/unshift_maps.h"
 #include "passes/tile/whole_turns.h"
@@ -312,6 +313,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map of a pipelined loop that brings a tile is a copy",
      .here = "before plans, whose rings take copies alone",
      .run = on_tiles<loads_as_copies>},
+    {.name = "two_stages",
+     .what = "loops of one stage that bring little have two",
+     .here = "behind loads_as_copies, which shows what they bring; before load_early, which looks for stages",
+     .run = on_tiles<two_stages>},
     {.name = "split_masks",
      .what = "masks that only some tiles need are asked for once a tile",
      .here = "before load_early: what a mask alone reads stays below its condition",

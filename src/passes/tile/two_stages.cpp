@@ -1,0 +1,93 @@
+#include "passes/tile/two_stages.h"
+
+#include "analysis/accessed.h"
+#include "analysis/body_order.h"
+#include "analysis/brought_tiles.h"
+#include "ir/buffer_vars.h"
+#include "ir/effects.h"
+#include "ir/extent.h"
+#include "ir/jumps.h"
+#include "ir/rewrite.h"
+#include "plan/decide.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+// What a block's shared tiles may come to: two or three blocks share a multiprocessor then.
+constexpr int64_t kMostShared = 65536;
+constexpr int64_t kMostRegisters = 32;  // of a thread, for what is loaded ahead
+
+class TwoStages {
+ public:
+  TwoStages(const TileProgram& p, const Launch& launch)
+      : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
+    for (BufferId id : used_roots(launch.body, p))
+      if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
+  }
+
+  std::optional<Body> operator()(const Stmt& s) const {
+    const auto* loop = s.as<For>();
+    if (!loop || !has_one_stage(*loop) || may_jump(loop->body) || !only_computes(loop->body)) return std::nullopt;
+    int64_t shared = 0, registers = 0;
+    for (size_t i = 0; i < loop->body.size(); ++i) {
+      if (!reads_what_stays(loop->body[i])) continue;
+      if (const auto tile = analysis::brought_tile(p_, launch_, *loop, i))
+        shared += bytes_on_chip(p_.buffer(tile->tile));
+      else if (const auto* copy = loop->body[i].as<Copy>(); copy && is_loaded(*copy))
+        registers += elements_on_chip(p_.buffer(copy->to.buffer)) * p_.buffer(copy->to.buffer).type.bits / 32 /
+                     launch_.thread_count();
+    }
+    if (shared + registers == 0 || shared_ + shared > kMostShared || registers > kMostRegisters) return std::nullopt;
+    For ahead = *loop;
+    ahead.kind = LoopKind::Pipelined, ahead.stages = 2;
+    return Body{make_stmt(std::move(ahead), s->location)};
+  }
+
+ private:
+  static bool has_one_stage(const For& loop) {
+    const bool pipelined = loop.kind == LoopKind::Pipelined && loop.stages <= 1;
+    return (pipelined || loop.kind == LoopKind::Serial) && loop.order.empty() && loop.stage.empty() &&
+           constant_int(loop.extent).value_or(2) > 1;
+  }
+  // Nothing of the launch, so no other block of it, writes what the statement reads of global memory.
+  bool reads_what_stays(const Stmt& s) const {
+    return std::ranges::none_of(analysis::read_by({s}, p_), [&](BufferId id) {
+      const bool global = p_.buffer(id).space == Space::Global;
+      return global && (p_.buffer(id).address || analysis::may_overlap(id, written_, p_));
+    });
+  }
+  bool is_loaded(const Copy& c) const {
+    return p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Fragment;
+  }
+  // Whether no other block can tell when the turns read memory: nothing in them waits for others or lets others go on
+  // (nor for mbarriers, in programs that do not schedule themselves). Loops inside of it run ahead themselves.
+  bool only_computes(const Body& body) const {
+    bool all = true;
+    for (const Stmt& s : body) all = all && !s.as<For>();
+    walk(body, [&](const Stmt& s) {
+      const auto* atomic = s.as<Atomic>();
+      const bool adds = atomic && !atomic->result.valid() && atomic->order == MemoryOrder::Relaxed;
+      const bool orders = s.as<Call>() || s.as<While>() || s.as<Commit>() || s.as<Drain>() || s.as<Fence>();
+      all = all && !orders && (!atomic || adds);
+    });
+    return all;
+  }
+
+  const TileProgram& p_;
+  const Launch& launch_;
+  const std::set<BufferId> written_;
+  int64_t shared_ = 0;
+};
+
+}  // namespace
+
+TileProgram two_stages(TileProgram program) {
+  for (Launch& launch : program.launches)
+    if (plan::why_as_written(launch).empty()) launch.body = rewrite(launch.body, TwoStages(program, launch));
+  return program;
+}
+
+}  // namespace tilewright::passes
