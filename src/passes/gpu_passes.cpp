@@ -26,6 +26,7 @@
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
 #include "passes/threads/place_sync.h"
+#include "passes/threads/share_values.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/thread_code.h"
 #include "passes/threads/widen_maps.h"
@@ -456,6 +457,11 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "slots and parities of rings have names; names that nobody reads go",
      .here = "behind code, which says them several times; before wrap_sums, whose casts tell them apart",
      .run = [](GpuProgram& p) { name_slots(p.threads); },
+     .needs = "lower"},
+    {.name = "share_values",
+     .what = "quotients and functions that all points of a thread have in common are computed once",
+     .here = "behind code, whose loops show what is common; before join_conditions, which computes what is left whole",
+     .run = [](GpuProgram& p) { share_values(p.threads); },
      .needs = "lower"},
     {.name = "join_conditions",
      .what = "conditions of registers are computed whole, without a branch between their parts",

@@ -57,7 +57,7 @@ std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int
 }
 
 Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
-          function_ref<Body(const Held&)> element, const std::vector<Expr>& given) {
+          function_ref<Body(const Held&)> element, const std::vector<Expr>& given, Places places) {
   const std::vector<Digit>& digits = layout.digits();
   Held at;
   at.layout = &layout;
@@ -117,7 +117,7 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
     at.valid = both(at.valid, binary(BinaryOp::Eq, below, constant(0)));
   }
   Body body = element(at);
-  if (at.valid) body = {l.make(If{at.valid, std::move(body), {}})};
+  if (at.valid && places == Places::OfElements) body = {l.make(If{at.valid, std::move(body), {}})};
   int64_t points = at.lane ? at.vector : 1;
   for (size_t i = loops.size(); i-- > 0;) {
     points *= loops[i].extent;

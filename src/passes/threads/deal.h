@@ -32,9 +32,12 @@ struct Held {
 
 // The loops over the registers, unrolled, around what `element` gives. With a `vector_dim`, the loop over neighbours
 // along that dimension is left to `element`: it gets their number and a variable for the loop. The outermost loops, as
-// many as have a value in `given`, are the caller's.
+// many as have a value in `given`, are the caller's. Places that hold no element are left out, unless the code is as
+// well run there.
+enum class Places : uint8_t { OfElements, All };
 ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
-              function_ref<ir::Body(const Held&)> element, const std::vector<ir::Expr>& given = {});
+              function_ref<ir::Body(const Held&)> element, const std::vector<ir::Expr>& given = {},
+              Places places = Places::OfElements);
 // The extents of those loops, the outermost first.
 std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int> vector_dim);
 // How many neighbours along the dimension a thread has side by side, none of which is beyond the shape.

@@ -3,7 +3,7 @@
 #include "analysis/anywhere.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/lower/intervals.h"
+#include "passes/threads/registers.h"
 
 namespace tilewright::passes {
 
@@ -47,16 +47,8 @@ class Joining {
     return plain;
   }
   bool may_run_anywhere(const Expr& e) const {
-    return work_of(e) <= kMostWork && analysis::may_run_anywhere(e, [&](const Load& n) { return is_in_registers(n); });
-  }
-  bool is_in_registers(const Load& n) const {
-    const Buffer& b = program_.buffer(n.buffer);
-    if (b.space != Space::Local || b.is_view()) return false;
-    for (size_t d = 0; d < n.indices.size(); ++d) {
-      const Interval index = ranges_.of(n.indices[d]);
-      if (index.low < 0 || index.high >= constant_int(b.shape[d]).value_or(0)) return false;
-    }
-    return true;
+    return work_of(e) <= kMostWork &&
+           analysis::may_run_anywhere(e, [&](const Load& n) { return is_in_registers(program_, n, ranges_); });
   }
 
   const ThreadProgram& program_;

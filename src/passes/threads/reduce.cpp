@@ -289,7 +289,7 @@ class ReduceLowering {
     for (int& d : of_to) d -= d > r_.dim ? 1 : 0;
     if (of_to.empty()) of_to.push_back(-1);
     const auto found = c_.registers.find(r_.to.buffer);
-    return deal(whole_, team_, l_, {}, [&](const Held& at) {
+    const auto store_total = [&](const Held& at) {
       Element to{r_.to.buffer, {}};
       if (found != c_.registers.end()) {
         to = {found->second, {register_of(*c_.placement.layout_of(r_.to.buffer), at, of_to)}};
@@ -304,7 +304,11 @@ class ReduceLowering {
       if (found != c_.registers.end()) return store;
       store = guard_accesses(store, l_);
       return at.first_copy ? Body{l_.make(If{at.first_copy, std::move(store), {}})} : store;
-    });
+    };
+    // Registers of threads that hold nothing get something all the same: a condition around them would keep what all
+    // points have in common inside of it.
+    const bool anywhere = found != c_.registers.end() && r_.clear;
+    return deal(whole_, team_, l_, {}, store_total, {}, anywhere ? Places::All : Places::OfElements);
   }
 
   const Reduce& r_;
