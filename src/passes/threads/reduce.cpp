@@ -1,6 +1,7 @@
 // Reduce and Scan as code of one thread: what a thread holds, then the lanes of a warp, then the warps through shared
 // memory.
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -247,13 +248,15 @@ class ReduceLowering {
       if (d.dim != r_.dim || d.home == Home::Register) continue;
       // An xor of lanes reaches the partner only if the digit is a range of bits of the lane's number.
       const bool whole_warps = team_.count % kWarpThreads == 0 || is_power_of_two(team_.count);
-      const bool shuffles = d.home == Home::Lane && is_power_of_two(d.extent) && is_power_of_two(d.stride) &&
-                            whole_warps && from_.is_warp_aligned() && from_.uses_all_threads();
+      const bool is_range = d.home == Home::Lane && is_power_of_two(d.stride) && whole_warps && from_.is_warp_aligned();
+      const bool shuffles =
+          is_range && ((is_power_of_two(d.extent) && from_.uses_all_threads()) || has_idle_lanes_behind(d));
       if (!shuffles) {
         across_.push_back(d), crossing_ *= d.extent;
         continue;
       }
-      for (int64_t step = d.extent / 2; step > 0; step /= 2) {
+      const auto partners = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(d.extent)));
+      for (int64_t step = partners / 2; step > 0; step /= 2) {
         const Expr i = new_register();
         Shuffle s;
         s.kind = ShuffleKind::Xor, s.result = l_.program.new_var("other", type_), s.value = total(i);
@@ -264,6 +267,15 @@ class ReduceLowering {
       }
       shuffled_.push_back(d);
     }
+  }
+
+  // Whether the lanes behind those of the digit, up to a power of two, hold nothing: what they exchange then changes no
+  // total.
+  bool has_idle_lanes_behind(const Digit& d) const {
+    const auto partners = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(d.extent)));
+    return d.stride * partners <= kWarpThreads && std::ranges::none_of(from_.digits(), [&](const Digit& other) {
+             return other.home == Home::Lane && other.extent > 1 && other.stride > d.stride;
+           });
   }
 
   // Threads that share a row and no warp exchange their totals through shared memory.
