@@ -6,6 +6,7 @@
 #include "codegen/warp_join.h"
 #include "embedded_text.h"
 #include "ir/buffer_vars.h"
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -660,8 +661,49 @@ class CudaText final : public CudaAsync {
     return program_.launches.size() == 1 ? name + "_kernel"
                                          : fmt::format("{}_kernel_{}", name, &launch - program_.launches.data());
   }
+  // Bytes of a tensor whose elements lie one after the other; none: a call decides.
+  static std::optional<int64_t> bytes_of_all(const Buffer& b) {
+    if (!b.strides.empty()) return std::nullopt;
+    int64_t count = 1;
+    for (const Expr& e : b.shape) {
+      const auto extent = constant_int(e);
+      if (!extent) return std::nullopt;
+      count *= *extent;
+    }
+    return (count * b.type.bits + 7) / 8;
+  }
+  // Parameters that the device's compiler may load from whenever it likes: past barriers, and past stores to others.
+  // The launch only reads them, nobody who could change them is waited for, and no parameter that it writes can be the
+  // same tensor: a call may hand in one for two only where they are as large (bind.cpp).
+  std::set<BufferId> constant_parameters(const Launch& launch) const {
+    std::set<BufferId> changed = changed_roots(launch.body, program_);
+    bool waits = false;
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* atomic = s.as<Atomic>();
+      const auto* sync = s.as<Sync>();
+      waits = waits || s.as<ir::Call>() || s.as<While>() || (atomic && atomic->order != MemoryOrder::Relaxed) ||
+              (atomic && atomic->op == AtomicOp::Load) ||
+              (sync && (sync->scope == SyncScope::Grid || sync->scope == SyncScope::Launches));
+    });
+    std::set<BufferId> out;
+    if (waits) return out;
+    walk_exprs(launch.body, [&](const Expr& e) {  // whoever has an address may write there
+      if (const auto* n = e.as<Address>()) changed.insert(program_.root(n->buffer));
+    });
+    const auto may_be = [&](BufferId id, BufferId other) {
+      const auto own = bytes_of_all(program_.buffer(id)), its = bytes_of_all(program_.buffer(other));
+      return program_.buffer(other).space == Space::Global && !program_.buffer(other).workspace &&
+             !(own && its && *own != *its);
+    };
+    for (const Param& p : program_.params)
+      if (p.is_tensor() && !changed.contains(p.buffer) &&
+          std::ranges::none_of(changed, [&](BufferId other) { return may_be(p.buffer, other); }))
+        out.insert(p.buffer);
+    return out;
+  }
   void kernel(const Launch& launch) {
     launch_ = &launch;
+    const std::set<BufferId> constants = constant_parameters(launch);
     begin_launch(launch);
     CudaKernel k;
     k.function = function_of(launch);
@@ -674,7 +716,10 @@ class CudaText final : public CudaAsync {
     auto tensor = [&](BufferId id) {
       if (!used.contains(id)) return;
       const Buffer& b = program_.buffer(id);
-      parameters.push_back(fmt::format("{}* {}", storage_type(b.type), names_.declare(id, b.name)));
+      const std::string type = storage_type(b.type);
+      const bool constant = constants.contains(id);
+      parameters.push_back(fmt::format("{} {}", constant ? fmt::format("const {}* __restrict__", type) : type + "*",
+                                       names_.declare(id, b.name)));
       k.arguments.push_back({id, {}});
     };
     auto number = [&](VarId id) {
