@@ -26,6 +26,22 @@ TEST(Intervals, OneMoreIsNotMoreWhereItWraps) {
   }
 }
 
+TEST(Intervals, WhatHoldsOfANumberHoldsOfItsMultiples) {
+  const Expr x = x_of(i32), wide = cast(x, i64);
+  Intervals ranges;
+  ranges.set(VarId{1}, {0, 31});
+  ranges.assume(less(x, number(i32, 20)));
+  const auto times = [&](int64_t by, int64_t more) { return add(mul(number(i64, by), wide), number(i64, more)); };
+  EXPECT_TRUE(ranges.proves(less(times(2, 281), number(i64, 320))));
+  EXPECT_FALSE(ranges.proves(less(times(2, 282), number(i64, 320))));
+  EXPECT_FALSE(ranges.proves(less(times(3, 281), number(i64, 320))));
+  EXPECT_FALSE(ranges.proves(less(number(i64, -1), times(-2, 37))));  // x = 19 gives -1
+  EXPECT_TRUE(ranges.proves(less(number(i64, -1), times(-2, 38))));
+  // Multiples that leave 64 bits say nothing.
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_FALSE(ranges.proves(less(times(huge, 0), number(i64, 5))));
+}
+
 TEST(Intervals, AComparisonThatMayHaveWrappedTeachesNothing) {
   for (const DType type : {i32, i64}) {
     const Expr x = x_of(type), inside = less(add(x, number(type, 5)), number(type, 10));

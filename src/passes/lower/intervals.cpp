@@ -311,13 +311,39 @@ std::optional<Intervals::Order> Intervals::of_remainder(const Order& order) cons
   return std::nullopt;
 }
 
+namespace {
+
+// How often a term of the second sum is in the first; 0: it is not, or so often that a product might wrap around.
+int64_t multiple_in(const Expr& all, const Expr& part) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const auto terms_of = [](const Expr& e) {
+    const auto* s = e.as<Sum>();
+    return s ? s->terms : std::vector<Term>{{1, e}};
+  };
+  const auto is_small = [](int64_t n) { return n > -kMost && n < kMost; };
+  const std::vector<Term> parts = terms_of(part);
+  const bool small = std::ranges::all_of(parts, [&](const Term& t) { return is_small(t.coefficient); });
+  if (!small || (part.as<Sum>() && !is_small(part.as<Sum>()->constant))) return 0;
+  for (const Term& of : parts)
+    for (const Term& t : terms_of(all))
+      if (equal(t.value, of.value) && is_small(t.coefficient) && t.coefficient % of.coefficient == 0)
+        return std::max<int64_t>(0, t.coefficient / of.coefficient);
+  return 0;
+}
+
+}  // namespace
+
 bool Intervals::proves(const Order& order) const {
   if (of(order.gap).low >= order.least) return true;
   const bool follows = std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
     const auto known = order_of(k);
     if (!known) return false;
-    const Interval more = of(sub(order.gap, known->gap));
-    return more.low > -kUnbounded && more.low + known->least >= order.least;
+    const auto is_more = [&](int64_t times) {
+      const Interval more = of(sub(order.gap, mul(constant(i64, times), known->gap)));
+      return more.low > -kUnbounded && more.low + times * known->least >= order.least;
+    };
+    const int64_t times = multiple_in(order.gap, known->gap);
+    return is_more(1) || (times > 1 && is_more(times));
   });
   if (follows) return true;
   if (const auto remainder = of_remainder(order); remainder && proves(*remainder)) return true;
