@@ -116,8 +116,12 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
     const Expr below = narrowest == 0 ? team.thread : binary(BinaryOp::FloorMod, team.thread, constant(narrowest));
     at.valid = both(at.valid, binary(BinaryOp::Eq, below, constant(0)));
   }
+  const bool only_elements = at.valid && places == Places::OfElements;
+  const size_t mark = l.intervals.mark();
+  if (only_elements) l.intervals.assume(at.valid);
   Body body = element(at);
-  if (at.valid && places == Places::OfElements) body = {l.make(If{at.valid, std::move(body), {}})};
+  l.intervals.forget(mark);
+  if (only_elements) body = {l.make(If{at.valid, std::move(body), {}})};
   int64_t points = at.lane ? at.vector : 1;
   for (size_t i = loops.size(); i-- > 0;) {
     points *= loops[i].extent;

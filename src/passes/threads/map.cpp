@@ -230,8 +230,8 @@ class MapLowering {
     return out;
   }
   // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
-  // load past a store that may be to the same place. Points of a Map do not depend on each other. True: it is more than
-  // `most` bytes, and not done.
+  // load past a store that may be to the same place, nor out of a condition around a round. Points of a Map do not
+  // depend on each other. True: it is more than `most` bytes, and not done.
   bool load_ahead(const FragmentLayout& points, int64_t most, Body& out) {
     bool stores = false;
     walk(map_.body, [&](const Stmt& s) {
@@ -239,7 +239,9 @@ class MapLowering {
       stores = stores || s.as<Atomic>() || (n && c_.is_memory(n->to.buffer));
     });
     ahead_.clear(), names_ahead_.clear();
-    if (!stores || queue_ != Queue::None) return false;
+    const bool conditional = points.is_padded() || !points.uses_all_threads();
+    if ((!stores && !conditional) || queue_ != Queue::None) return false;
+    if (!stores) most /= 2;  // what is computed is registers' as well
     int64_t bytes = 0;
     const auto kept = [&](BufferId root, DType type, int64_t count) {
       bytes += count * type.storage_bits() / 8;
