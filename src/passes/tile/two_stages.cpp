@@ -1,6 +1,7 @@
 #include "passes/tile/two_stages.h"
 
 #include "analysis/accessed.h"
+#include "analysis/async_copies.h"
 #include "analysis/body_order.h"
 #include "analysis/brought_tiles.h"
 #include "ir/buffer_vars.h"
@@ -18,31 +19,46 @@ namespace {
 
 // What a block's shared tiles may come to: two or three blocks share a multiprocessor then.
 constexpr int64_t kMostShared = 65536;
+// What a block's turns that are on their way come to, where there are so few stages: blocks beside it have as much.
+constexpr int64_t kOnTheWay = 16384;
+constexpr int64_t kMostStages = 4;
 constexpr int64_t kMostRegisters = 32;  // of a thread, for what is loaded ahead
 
 class TwoStages {
  public:
-  TwoStages(const TileProgram& p, const Launch& launch)
-      : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
+  TwoStages(TileProgram& p, const Launch& launch) : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
     for (BufferId id : used_roots(launch.body, p))
       if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
   }
 
-  std::optional<Body> operator()(const Stmt& s) const {
+  std::optional<Body> operator()(const Stmt& s) {
     const auto* loop = s.as<For>();
     if (!loop || !has_one_stage(*loop) || may_jump(loop->body) || !only_computes(loop->body)) return std::nullopt;
-    int64_t shared = 0, registers = 0;
+    int64_t brought = 0, staged = 0, registers = 0;
     for (size_t i = 0; i < loop->body.size(); ++i) {
       if (!reads_what_stays(loop->body[i])) continue;
       if (const auto tile = analysis::brought_tile(p_, launch_, *loop, i))
-        shared += bytes_on_chip(p_.buffer(tile->tile));
+        brought += bytes_on_chip(p_.buffer(tile->tile));
+      else if (const auto tile = staging_of(loop->body[i]))
+        staged += bytes_on_chip(*tile);
       else if (const auto* copy = loop->body[i].as<Copy>(); copy && is_loaded(*copy))
         registers += elements_on_chip(p_.buffer(copy->to.buffer)) * p_.buffer(copy->to.buffer).type.bits / 32 /
                      launch_.thread_count();
     }
-    if (shared + registers == 0 || shared_ + shared > kMostShared || registers > kMostRegisters) return std::nullopt;
+    const int64_t of_turn = brought + staged;
+    const bool multiplies = std::ranges::any_of(loop->body, [](const Stmt& x) { return x.as<Gemm>(); });
+    if (multiplies) staged = 0;  // the loads of its operands are its pipeline's to place
+    if (of_turn + registers == 0 || registers > kMostRegisters) return std::nullopt;
+    int64_t stages = 2;
+    if (of_turn > 0) {
+      const int64_t room = (kMostShared - shared_ + brought) / of_turn;
+      stages = multiplies ? 2 : std::clamp<int64_t>(kOnTheWay / of_turn + 1, 2, kMostStages);
+      stages = std::min({stages, room, constant_int(loop->extent).value_or(stages)});
+      if (stages < 2) return std::nullopt;
+    }
     For ahead = *loop;
-    ahead.kind = LoopKind::Pipelined, ahead.stages = 2;
+    ahead.kind = LoopKind::Pipelined, ahead.stages = stages;
+    if (staged > 0) ahead.body = through_shared(loop->body);
     return Body{make_stmt(std::move(ahead), s->location)};
   }
 
@@ -58,6 +74,36 @@ class TwoStages {
       const bool global = p_.buffer(id).space == Space::Global;
       return global && (p_.buffer(id).address || analysis::may_overlap(id, written_, p_));
     });
+  }
+  // A tile of shared memory that cp.async can bring instead of the fragment that the statement loads: several turns of
+  // it are on their way without registers.
+  std::optional<Buffer> staging_of(const Stmt& s) const {
+    const auto* copy = s.as<Copy>();
+    if (!copy || !is_loaded(*copy) || !is_whole(copy->to, p_.buffer(copy->to.buffer))) return std::nullopt;
+    const Buffer& fragment = p_.buffer(copy->to.buffer);
+    Buffer tile;
+    tile.name = fragment.name + "_staged", tile.type = fragment.type, tile.shape = fragment.shape;
+    tile.space = Space::Shared, tile.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+    tile.location = fragment.location;
+    if (fragment.is_view() || !analysis::comes_by_async_copies(*copy, tile, p_)) return std::nullopt;
+    return tile;
+  }
+  Body through_shared(const Body& body) {
+    Body out;
+    for (const Stmt& s : body) {
+      auto tile = reads_what_stays(s) ? staging_of(s) : std::nullopt;
+      if (!tile) {
+        out.push_back(s);
+        continue;
+      }
+      const BufferId id = p_.new_buffer(std::move(*tile));
+      Copy in = *s.as<Copy>(), down;
+      down.from = whole(id, p_), down.to = in.to;
+      in.to = whole(id, p_);
+      out.push_back(make_stmt(std::move(in), s->location));
+      out.push_back(make_stmt(std::move(down), s->location));
+    }
+    return out;
   }
   bool is_loaded(const Copy& c) const {
     return p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Fragment;
@@ -76,7 +122,7 @@ class TwoStages {
     return all;
   }
 
-  const TileProgram& p_;
+  TileProgram& p_;
   const Launch& launch_;
   const std::set<BufferId> written_;
   int64_t shared_ = 0;
@@ -85,8 +131,11 @@ class TwoStages {
 }  // namespace
 
 TileProgram two_stages(TileProgram program) {
-  for (Launch& launch : program.launches)
-    if (plan::why_as_written(launch).empty()) launch.body = rewrite(launch.body, TwoStages(program, launch));
+  for (Launch& launch : program.launches) {
+    TwoStages stages(program, launch);
+    if (plan::why_as_written(launch).empty())
+      launch.body = rewrite(launch.body, [&](const Stmt& s) { return stages(s); });
+  }
   return program;
 }
 
