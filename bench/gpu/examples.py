@@ -150,7 +150,8 @@ def _left_by(call, kernel, arguments):
 
     own = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
     results = call(kernel, *own)
-    return [*(results if isinstance(results, (tuple, list)) else [results]), *own]
+    results = results if isinstance(results, (tuple, list)) else [] if results is None else [results]
+    return [*results, *own]
 
 
 def case(path):

@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(384, 1) mla_decode_kernel(uint16_t* Q, uint16_t* Q_pe, uint16_t* KV, uint16_t* K_pe, uint16_t* Output, const __grid_constant__ tw_tensor_map KV_map, const __grid_constant__ tw_tensor_map K_pe_map, const __grid_constant__ tw_tensor_map Q_map, const __grid_constant__ tw_tensor_map Q_pe_map, const __grid_constant__ tw_tensor_map Output_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) mla_decode_kernel(uint16_t* Q, const uint16_t* __restrict__ Q_pe, const uint16_t* __restrict__ KV, const uint16_t* __restrict__ K_pe, uint16_t* Output, const __grid_constant__ tw_tensor_map KV_map, const __grid_constant__ tw_tensor_map K_pe_map, const __grid_constant__ tw_tensor_map Q_map, const __grid_constant__ tw_tensor_map Q_pe_map, const __grid_constant__ tw_tensor_map Output_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t by = blockIdx.x;
   const int32_t bx = blockIdx.y;

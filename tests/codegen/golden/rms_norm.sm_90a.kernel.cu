@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, uint16_t* W, uint16_t* Y) {
+extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, const uint16_t* __restrict__ W, uint16_t* Y) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t by = blockIdx.x;
   const int32_t tx = threadIdx.x;

@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(float* scores, int64_t* topk_idx, float* topk_weights) {
+extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(const float* __restrict__ scores, int64_t* topk_idx, float* topk_weights) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
   const int32_t bx = blockIdx.x;
   const int32_t tx = threadIdx.x;
@@ -139,15 +139,11 @@ extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(float* scores
   }
   // topk_gate.cpp:37
   if ((tx >> 5) < 2) {
-    if (bx * 8ll + (tx >> 5) * 4ll + ((tx & 31) >> 3) < 131072ll) {
-      topk_idx[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
-    }
+    topk_idx[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
   }
   // topk_gate.cpp:38
   if ((tx >> 5) < 2) {
-    if (bx * 8ll + (tx >> 5) * 4ll + ((tx & 31) >> 3) < 131072ll) {
-      topk_weights[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
-    }
+    topk_weights[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
   }
 }
 
