@@ -21,9 +21,14 @@ class Clearer {
     });
   }
 
-  Body run(const Body& in) const {
+  // Where statements of a loop are counted, none goes away.
+  Body run(const Body& in, bool counted = false) const {
     Body out;
     for (size_t i = 0; i < in.size(); ++i) {
+      if (in[i].as<Gemm>()) {
+        out.push_back(counted ? in[i] : clearing(in[i], out));
+        continue;
+      }
       if (const auto* n = in[i].as<If>()) {
         out.push_back(make_stmt(If{n->condition, run(n->then_body), run(n->else_body)}, in[i]->location));
         continue;
@@ -34,7 +39,7 @@ class Clearer {
         continue;
       }
       For f = *loop;
-      f.body = run(f.body);
+      f.body = run(f.body, !f.order.empty());
       std::set<BufferId> between;  // what statements before the loop use, behind the fill
       for (size_t fill = out.size(); fill-- > 0;) {
         if (may_jump({out[fill]})) break;  // past the loop
@@ -49,13 +54,35 @@ class Clearer {
     }
     return out;
   }
+  // A gemm behind a fill of its result, with nothing between that has to do with it: the fill goes.
+  Stmt clearing(const Stmt& s, Body& before) const {
+    Gemm g = *s.as<Gemm>();
+    for (size_t i = before.size(); i-- > 0;) {
+      if (may_jump({before[i]})) break;
+      if (!uses(before[i], p_.root(g.c.buffer))) continue;
+      if (!fills(before[i], g)) break;
+      before.erase(before.begin() + static_cast<std::ptrdiff_t>(i));
+      g.clear = constant(boolean, int64_t{1});
+      return make_stmt(std::move(g), s->location);
+    }
+    return s;
+  }
+  bool fills(const Stmt& s, const Gemm& g) const {
+    const auto* fill = s.as<Fill>();
+    if (!fill || !is_zero(fill->value) || fill->to.buffer != g.c.buffer) return false;
+    const Buffer& b = p_.buffer(g.c.buffer);
+    return is_cleared_here(b) && is_whole(fill->to, b) && is_whole(g.c, b) && !g.clear && g.completion.immediate() &&
+           !multiplies(g, g.c.buffer);
+  }
+  // choose_mma says what is with doubles.
+  static bool is_cleared_here(const Buffer& b) { return b.space == Space::Fragment && !b.is_view() && b.type != f64; }
   bool clears_instead(const Stmt& s, For& loop) const {
     const auto* fill = s.as<Fill>();
     if (!fill || !is_zero(fill->value) || constant_int(loop.extent).value_or(0) < 1 || may_jump(loop.body))
       return false;
     const BufferId c = fill->to.buffer;
     const Buffer& b = p_.buffer(c);
-    if (b.space != Space::Fragment || b.is_view()) return false;
+    if (!is_cleared_here(b)) return false;
     Stmt* only = nullptr;
     for (Stmt& x : loop.body) {
       if (!uses(x, c)) continue;
@@ -66,7 +93,6 @@ class Clearer {
     Gemm g = *only->as<Gemm>();
     if (!is_whole(fill->to, b) || !is_whole(g.c, b)) return false;
     if (g.clear || multiplies(g, c)) return false;
-    if (b.type == f64) return false;  // choose_mma says why
     g.clear = binary(BinaryOp::Eq, var(loop.var, p_.var(loop.var).type), loop.begin);
     *only = make_stmt(std::move(g), (*only)->location);
     return true;
