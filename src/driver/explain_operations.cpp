@@ -231,8 +231,10 @@ class OperationWalk {
 }  // namespace
 
 std::string instruction_text(const ir::Gemm& gemm, const GemmChoice& c) {
-  const int64_t columns = ir::constant_int(gemm.c.extent.back()).value_or(0);
-  const std::string a = fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
+  const size_t columns_at = gemm.c.extent.size() - (c.transposed ? 2 : 1);
+  const int64_t columns = ir::constant_int(gemm.c.extent[columns_at]).value_or(0);
+  const std::string a = c.transposed ? "c transposed, from b and a"
+                                     : fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
   if (c.wgmma)
     return fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
                        c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n)), c.warps_m, c.warps_n, a);

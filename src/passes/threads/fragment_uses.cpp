@@ -256,13 +256,17 @@ class UseWalk {
         to_memory(n.c.buffer, "a gemm accumulates into part of it");
     }
     const auto refused = found_.no_wgmma.find(s->id);
-    const GemmChoice choice = choose_gemm(p_, n,
-                                          {.threads = u_.executing_set(s),
-                                           .c_in_registers = node.has_value(),
-                                           .a_in_registers = may_be_in_registers(n.a.buffer),
-                                           .min_blocks = launch_.min_blocks,
-                                           .no_wgmma = refused == found_.no_wgmma.end() ? "" : refused->second},
-                                          target_);
+    GemmPlace place{.threads = u_.executing_set(s),
+                    .c_in_registers = node.has_value(),
+                    .a_in_registers = may_be_in_registers(n.a.buffer),
+                    .min_blocks = launch_.min_blocks,
+                    .no_wgmma = refused == found_.no_wgmma.end() ? "" : refused->second,
+                    .may_transpose = found_.transposed.contains(s->id)};
+    const GemmChoice choice = choose_gemm(p_, n, place, target_);
+    place.may_transpose = true;
+    std::optional<GemmChoice> other;
+    if (!choice.wgmma && node) other = choose_gemm(p_, n, place, target_);
+    if (other && !other->transposed) other.reset();
     if (!node) node = points(s, {rows, columns});
     const bool takes_a = choice.a_in_registers && choice.has_instruction();
     if (!takes_a) region_to_memory(n.a, "a gemm reads it from memory");
@@ -272,7 +276,7 @@ class UseWalk {
           choice.has_layout() ? accumulator_of(choice, rows, columns) : row_major_fragment(c.shape, c.threads, 1);
       c.decided_by = decision_of(choice, s);
     }
-    out.gemms.push_back({s, choice, *node, {}});
+    out.gemms.push_back({s, choice, *node, {}, std::move(other)});
     if (takes_a) read_from_registers(choice, n, s);
   }
   void read_from_registers(const GemmChoice& choice, const Gemm& n, const Stmt& s) {

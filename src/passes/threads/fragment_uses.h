@@ -12,6 +12,7 @@ namespace tilewright::passes {
 struct Findings {
   std::map<ir::BufferId, std::string> in_memory;  // fragments that live in shared memory
   std::map<ir::StmtId, std::string> no_wgmma;     // gemms whose layouts are not wgmma's
+  std::set<ir::StmtId> transposed;                // gemms that wgmma may do the other way round
   std::set<ir::StmtId> cut;                       // Maps over part of a fragment, which other threads hold
   bool is_new = false;                            // there is more than the uses below were collected with
   void to_memory(ir::BufferId root, std::string why) {
@@ -22,8 +23,9 @@ struct Findings {
 struct GemmUse {
   ir::Stmt stmt;
   GemmChoice choice;
-  size_t c;                 // nodes
-  std::optional<size_t> a;  // a fragment in registers
+  size_t c;                              // nodes
+  std::optional<size_t> a;               // a fragment in registers
+  std::optional<GemmChoice> transposed;  // what wgmma could do instead of another instruction
 };
 
 struct FragmentUses {

@@ -4,6 +4,7 @@
 #include "analysis/panels.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "layout/algebra.h"
 #include "passes/lower/lowering.h"
 #include "passes/threads/shared_layout.h"
 #include "support/diagnostic.h"
@@ -188,6 +189,17 @@ GemmExtents extents_of(const Gemm& n) {
   return {*rows, *columns, *k};
 }
 
+Gemm transpose_of(const Gemm& n) {
+  Gemm out = n;
+  std::swap(out.a, out.b);
+  out.transpose_a = !n.transpose_b, out.transpose_b = !n.transpose_a;
+  const size_t rank = n.c.extent.size();
+  std::swap(out.c.min[rank - 2], out.c.min[rank - 1]), std::swap(out.c.extent[rank - 2], out.c.extent[rank - 1]);
+  if (n.policy != GemmPolicy::Square)
+    out.policy = n.policy == GemmPolicy::FullRow ? GemmPolicy::FullCol : GemmPolicy::FullRow;
+  return out;
+}
+
 GemmChoice choose_gemm(const ProgramTables& p, const Gemm& gemm, const GemmPlace& place,
                        const target::GpuTarget& target) {
   const Wanted w{p,
@@ -201,6 +213,11 @@ GemmChoice choose_gemm(const ProgramTables& p, const Gemm& gemm, const GemmPlace
   GemmChoice c;
   c.a_in_registers = place.a_in_registers;
   c.why_not_wgmma = choose_wgmma(c, w);
+  if (!c.wgmma && place.may_transpose && !gemm.is_sparse() && !place.a_in_registers) {
+    const Gemm other = transpose_of(gemm);
+    c.transposed = choose_wgmma(c, {p, other, place, target, extents_of(other), w.b, w.a, w.c}).empty();
+    if (c.transposed) c.why_not_wgmma.clear();
+  }
   if (!c.wgmma) c.why_not_mma = choose_mma(c, w);
   if (!c.has_instruction()) choose_tile(c, w);
   if (place.c_in_registers) return c;
@@ -212,6 +229,7 @@ GemmChoice choose_gemm(const ProgramTables& p, const Gemm& gemm, const GemmPlace
 FragmentLayout accumulator_of(const GemmChoice& c, int64_t rows, int64_t columns) {
   const WarpGrid grid{c.warps_m, c.warps_n};
   if (c.tile) return register_tiles(rows, columns, c.tile->rows, c.tile->columns, grid);
+  if (c.transposed) return permute(wgmma_c(columns, rows, grid), {1, 0});
   return c.wgmma ? wgmma_c(rows, columns, grid) : mma_c(rows, columns, grid);
 }
 

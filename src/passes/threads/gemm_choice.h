@@ -30,6 +30,7 @@ struct GemmChoice {
   // Warp (or warpgroup) i + j * warps_m takes rows i and columns j of the tile.
   int64_t warps_m = 1, warps_n = 1;
   bool a_in_registers = false;
+  bool transposed = false;  // the instruction multiplies b^T by a^T into c^T, and the warps are dealt to c^T
   std::string why_not_wgmma, why_not_mma;
   bool has_instruction() const { return wgmma || mma; }
   bool has_layout() const { return has_instruction() || tile; }
@@ -40,6 +41,8 @@ struct GemmExtents {
   int64_t rows, columns, k;
 };
 GemmExtents extents_of(const ir::Gemm& gemm);
+// c^T = b^T a^T, of a gemm that is not sparse.
+ir::Gemm transpose_of(const ir::Gemm& gemm);
 
 // What is known of a gemm beside the program.
 struct GemmPlace {
@@ -48,6 +51,7 @@ struct GemmPlace {
   bool a_in_registers = false;  // a fragment, which may live there
   int64_t min_blocks = 0;       // of the launch, at once on a multiprocessor (ir/program.h)
   std::string no_wgmma;         // why not, where that has been found out; empty: it has not
+  bool may_transpose = false;   // where wgmma has no such rows
 };
 GemmChoice choose_gemm(const ir::ProgramTables& program, const ir::Gemm& gemm, const GemmPlace& place,
                        const target::GpuTarget& target);

@@ -103,6 +103,47 @@ void check_gemms(Round& r) {
   }
 }
 
+// Whether no other operation cares how a fragment lies: all that touches it goes through its elements, and gemms that
+// could be done the other way round.
+bool is_free(const Round& r, size_t node, const FragmentLayout& wanted) {
+  const LayoutClasses& all = r.classes();
+  const auto here = [&](size_t other) { return all.find(other) == all.find(node); };
+  const LayoutClass& c = all.of(node);
+  if (c.reduced || c.within > 0 || c.operand || c.annotated) return false;
+  for (const Follows& f : all.follows)
+    if (here(f.parent) || here(f.child)) return false;
+  for (const Covers& f : all.covers)
+    if (here(f.fragment) || here(f.map)) return false;
+  for (const Reshaped& f : all.reshaped)
+    if (here(f.fragment) || here(f.view)) return false;
+  return std::ranges::all_of(r.uses.gemms, [&](const GemmUse& g) {
+    return !here(g.c) ||
+           (g.transposed && accumulator_of(*g.transposed, wanted.shape()[0], wanted.shape()[1]) == wanted);
+  });
+}
+
+// Products of a loop run on beside each other and beside what else it does if all of them are wgmma's; by mma.sync one
+// would be waited for where it stands, and its warps would do nothing else. So where others of the loop are wgmma's,
+// one that has too few rows for it is done the other way round.
+void offer_transposes(Round& r, const Launch& launch) {
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    if (!loop) return;
+    std::vector<const GemmUse*> others;
+    bool any = false;
+    for (const GemmUse& g : r.uses.gemms) {
+      if (std::ranges::none_of(loop->body, [&](const Stmt& x) { return x->id == g.stmt->id; })) continue;
+      any = any || g.choice.wgmma;
+      if (g.transposed && !r.found.transposed.contains(g.stmt->id)) others.push_back(&g);
+    }
+    for (const GemmUse* g : any ? others : std::vector<const GemmUse*>{}) {
+      const auto [rows, columns, k] = extents_of(*g->stmt.as<Gemm>());
+      if (!is_free(r, g->c, accumulator_of(*g->transposed, rows, columns))) continue;
+      r.found.transposed.insert(g->stmt->id), r.found.is_new = true;
+    }
+  });
+}
+
 Placement placement_of(const Round& r) {
   Placement out;
   out.in_memory = r.found.in_memory;
@@ -133,6 +174,7 @@ Placement place_fragments(const TileProgram& program, const Launch& launch, cons
     choose_layouts(round.uses.classes);
     check_follows(round), check_covers(round), check_reshaped(round), check_sizes(round), check_copies(round),
         check_gemms(round);
+    if (!found.is_new) offer_transposes(round, launch);
     if (!found.is_new) return placement_of(round);
   }
 }

@@ -1,6 +1,7 @@
 // Gemm by wgmma: every warpgroup multiplies its rows, 64 at a time, by its columns, straight from shared memory.
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "layout/algebra.h"
 #include "passes/threads/collectives.h"
 #include "support/diagnostic.h"
 
@@ -21,7 +22,8 @@ class WgmmaLowering {
         team_(team),
         c_(c),
         l_(c.l),
-        layout_(*c.placement.layout_of(g.c.buffer)),
+        layout_(choice.transposed ? permute(*c.placement.layout_of(g.c.buffer), {1, 0})
+                                  : *c.placement.layout_of(g.c.buffer)),
         registers_(c.registers.at(g.c.buffer)) {
     steps_ = depth_of(g) / i_.k();
     rows_ = layout_.shape()[0] / choice.warps_m;
@@ -129,13 +131,13 @@ class WgmmaLowering {
     }
   }
 
-  const Gemm& g_;
+  const Gemm g_;
   const target::WgmmaInstruction& i_;
   const GemmChoice& choice_;
   const Team& team_;
   CollectiveLowering& c_;
   Lowering& l_;
-  const FragmentLayout& layout_;
+  const FragmentLayout layout_;
   const BufferId registers_;
   BufferId words_, metadata_;
   Expr row0_ = constant(0), column0_ = constant(0);  // of the warpgroup
@@ -145,7 +147,7 @@ class WgmmaLowering {
 }  // namespace
 
 Body lower_wgmma(const Gemm& gemm, const GemmChoice& choice, const Team& team, CollectiveLowering& c) {
-  return WgmmaLowering(gemm, choice, team, c).lower();
+  return WgmmaLowering(choice.transposed ? transpose_of(gemm) : gemm, choice, team, c).lower();
 }
 
 }  // namespace tilewright::passes

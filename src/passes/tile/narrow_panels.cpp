@@ -17,18 +17,44 @@ using analysis::panel_span;
 
 namespace {
 
-// Bytes of a row of b that each instruction of the gemm reads; 0: it is none of wgmma's, or b lies along k.
-int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::ThreadSet& threads) {
+// The warpgroups of a gemm, of wgmma's tiles; none: they do not divide it.
+std::optional<WarpGrid> warpgroups_of(const Gemm& n, const analysis::ThreadSet& threads) {
   const size_t rank = n.c.extent.size();
   const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
+  if (!rows || !columns || n.is_sparse() || threads.count() % target::kWarpgroupThreads != 0) return std::nullopt;
+  return divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads, target::kWgmmaRows, 8,
+                      true);
+}
+
+// Bytes of a row of b that each instruction of the gemm reads; 0: it is none of wgmma's, or b lies along k.
+int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::ThreadSet& threads) {
   const Buffer& b = p.buffer(n.b.buffer);
-  if (n.transpose_b || !rows || !columns || b.space != Space::Shared || n.is_sparse()) return 0;
+  if (n.transpose_b || b.space != Space::Shared) return 0;
+  const auto grid = warpgroups_of(n, threads);
   const target::WgmmaInstruction* i =
       target::wgmma_for(operand_type(p, n, n.a), operand_type(p, n, n.b), p.buffer(n.c.buffer).type);
-  if (!i || !i->transposes || threads.count() % target::kWarpgroupThreads != 0) return 0;
-  const auto grid =
-      divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads, target::kWgmmaRows, 8, true);
-  return grid ? wgmma_columns(*i, *columns / grid->n) * b.type.bits / 8 : 0;
+  if (!grid || !i || !i->transposes) return 0;
+  return wgmma_columns(*i, *constant_int(n.c.extent.back()) / grid->n) * b.type.bits / 8;
+}
+
+// As wgmma does them: where others of their loop are wgmma's, those with too few rows the other way round
+// (placement.cpp).
+std::map<StmtId, Gemm> gemms_of(const Launch& launch, const analysis::Uniformity& uniformity) {
+  std::map<StmtId, Gemm> out;
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Gemm>()) out.emplace(s->id, *n);
+  });
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    if (!loop) return;
+    const auto divides = [&](const Stmt& x) {
+      return x.as<Gemm>() && warpgroups_of(*x.as<Gemm>(), uniformity.executing_set(x));
+    };
+    if (std::ranges::none_of(loop->body, divides)) return;
+    for (const Stmt& x : loop->body)
+      if (x.as<Gemm>() && !x.as<Gemm>()->is_sparse() && !divides(x)) out.at(x->id) = transpose_of(*x.as<Gemm>());
+  });
+  return out;
 }
 
 int64_t row_bytes(const Buffer& b) { return constant_int(b.shape.back()).value_or(0) * b.type.bits / 8; }
@@ -40,9 +66,11 @@ void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
   for (Launch& launch : program.launches) {
     number_statements(launch);
     const analysis::Uniformity uniformity(program, launch);
+    const std::map<StmtId, Gemm> gemms = gemms_of(launch, uniformity);
     walk(launch.body, [&](const Stmt& s) {
-      const auto* n = s.as<Gemm>();
-      if (!n) return;
+      const auto found = gemms.find(s->id);
+      if (found == gemms.end()) return;
+      const Gemm* n = &found->second;
       const int64_t bytes = columns_of_b(program, *n, uniformity.executing_set(s));
       Buffer& b = program.buffers[n->b.buffer.index];
       int64_t span = panel_span(program, n->b.buffer);
