@@ -46,6 +46,7 @@
 #include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/products_early.h"
 #include "passes/tile/read_originals.h"
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
@@ -347,6 +348,11 @@ constexpr GpuPass kTilePasses[] = {
      .what = "loops over parts of a fragment are their turns, where the fragment then stays in registers",
      .here = "behind what looks for loops; before plans, which count what goes to shared memory",
      .run = [](GpuProgram& p) { unroll_rows(p.tiles, p.target); }},
+    {.name = "products_early",
+     .what = "products come before code that they have nothing to do with",
+     .here = "behind all that moves code around products",
+     .run = [](GpuProgram& p) { products_early(p.tiles, p.target); },
+     .wanted = [](const target::GpuFeatures& has) { return has.wgmma; }},
     {.name = "accumulate_in_registers",
      .what = "products whose fragment cannot be the instruction's add to one of their own",
      .here = "last, as plans will find the program: what is asked of fragments stands in its statements",
