@@ -248,7 +248,7 @@ class MapLowering {
       return l_.temporary(l_.buffer(root).name + "_ahead", type, {count}, Space::Local);
     };
     const auto of_round = [&](const Held& held) {
-      if (!held.lane || rounds_ == held.vector) return Body{};
+      if (rounds_ == held.vector) return Body{};
       Held at = held;
       at.first_copy = {};
       const SharedLoads element = element_body(at);
@@ -259,13 +259,15 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      const Body& inner = under_conditions(element.body, at);
-      for (Wide& w : accesses_of(inner, at).loads) {
-        if (!may_come_ahead(w.first, &inner != &element.body)) continue;
-        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share);
-        w.slot = round_of(at, at.vector / w.share);
-        append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : held)));
-        ahead_.emplace_back(w.first.buffer, w.registers);
+      if (at.lane) {
+        const Body& inner = under_conditions(element.body, at);
+        for (Wide& w : accesses_of(inner, at).loads) {
+          if (!may_come_ahead(w.first, &inner != &element.body)) continue;
+          w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share);
+          w.slot = round_of(at, at.vector / w.share);
+          append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : held)));
+          ahead_.emplace_back(w.first.buffer, w.registers);
+        }
       }
       if (by_one_copy_ && held.first_copy && !loads.empty())
         loads = {l_.make(If{held.first_copy, std::move(loads), {}})};
@@ -276,14 +278,23 @@ class MapLowering {
     ahead_.clear(), names_ahead_.clear();
     return true;
   }
+  // Whether points add to memory where what they load says: the next point's load then waits for this one's addition.
+  bool adds_to_memory() const {
+    bool found = false;
+    walk(map_.body, [&](const Stmt& s) {
+      const auto* n = s.as<Atomic>();
+      found = found || (n && !n->result.valid() && n->order == MemoryOrder::Relaxed && l_.is_global(n->to.buffer));
+    });
+    return found;
+  }
   // The number of this round, times a weight.
   Expr round_of(const Held& at, int64_t weight) const {
     Expr out = constant(0);
     const std::vector<Digit>& digits = at.layout->digits();
     for (size_t i = 0; i < digits.size(); ++i) {
-      if (digits[i].home != Home::Register || equal(at.digits[i], at.lane)) continue;
-      const bool has_lane = used_vars(at.digits[i]).contains(id_of(at.lane));
-      const Expr first = substitute(at.digits[i], {{id_of(at.lane), constant(0)}});
+      if (digits[i].home != Home::Register || (at.lane && equal(at.digits[i], at.lane))) continue;
+      const bool has_lane = at.lane && used_vars(at.digits[i]).contains(id_of(at.lane));
+      const Expr first = has_lane ? substitute(at.digits[i], {{id_of(at.lane), constant(0)}}) : at.digits[i];
       const std::set<VarId> used = used_vars(first);
       if (std::ranges::any_of(outer_, [&](const Expr& e) { return used.contains(id_of(e)); })) continue;
       const Expr digit = has_lane ? binary(BinaryOp::FloorDiv, first, constant(at.vector)) : first;
@@ -340,7 +351,6 @@ class MapLowering {
   }
   Body element_of(const Held& at) {
     SharedLoads element = element_body(at);
-    if (!at.lane) return guard_accesses(by_first_copy(element.body, at), l_);
     size_t ahead = 0;
     for (size_t i = 0; i < element.names.size() && !names_ahead_.empty(); ++i) {
       if (!l_.is_global(element.roots[i])) continue;
@@ -349,7 +359,7 @@ class MapLowering {
       element.names[i] = l_.make(Let{name.var, value});
     }
     Body out = std::move(element.names);
-    append(out, vector(std::move(element.body), at));
+    append(out, at.lane ? vector(std::move(element.body), at) : guard_accesses(by_first_copy(element.body, at), l_));
     return out;
   }
   SharedLoads element_body(const Held& at) {
@@ -361,10 +371,14 @@ class MapLowering {
                               [&](const Expr& e) -> std::optional<Expr> { return c_.in_registers(e, at, map_.vars); });
     body = rewrite(body, [&](const Stmt& s) { return s.as<Atomic>() ? sums_.take(s, at) : own_store(s, at); });
     body = substitute(body, names);
-    if (!at.lane) return {{}, {}, body};
     const auto order = [&](const Body& b) { return order_of(b, at); };
     const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
     const auto is_there = [&](const Load& n) { return surely_there(n, at) && !may_change_meanwhile(body, n); };
+    if (!at.lane) {
+      const auto is_global = [&](BufferId id) { return is_memory(id) && l_.is_global(id); };
+      return rounds_ > 1 && adds_to_memory() ? name_shared_loads(std::move(body), {}, l_, order, is_global, is_there)
+                                             : SharedLoads{{}, {}, std::move(body)};
+    }
     body = without_lanes_in_quotients(body, id_of(at.lane), l_);
     SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
     const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, at), at).count(); };
