@@ -14,6 +14,7 @@
 #include "passes/lower/intervals.h"
 #include "passes/schedule/ring.h"
 #include "passes/schedule/role_code.h"
+#include "passes/threads/gemm_choice.h"
 
 namespace tilewright::passes {
 
@@ -23,6 +24,8 @@ using analysis::BroughtTile;
 namespace {
 
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
+// What the matrix unit multiplies in the 2000 clocks until a slot that is asked for is full (plan/price.cpp).
+constexpr int64_t kFewMultiplies = int64_t{2000} * 2048;
 
 class PipelinedLoops {
  public:
@@ -81,7 +84,13 @@ class PipelinedLoops {
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
     const int64_t slots = std::min({n.stages, turns, kMostSlots});
     const DType type = p_.var(n.var).type;
-    SlotRing ring{.slots = slots, .filled = SlotRing::Filled::CpAsync, .released = SlotRing::Released::Block};
+    // A slot is filled again in the turn behind its own, or, at the cost of another barrier, at its own turn's end:
+    // then all slots are under way while a turn waits.
+    const bool at_end = slots == kFewestSlots && waits_for_rows(n, brought);
+    SlotRing ring{.slots = slots,
+                  .filled = SlotRing::Filled::CpAsync,
+                  .released = SlotRing::Released::Block,
+                  .filled_at_end = at_end};
     for (const BroughtTile& b : brought) ring.tiles.push_back(b.tile);
     ring = open_ring(p_, launch_, "", std::move(ring), 0);
     auto turn = [&](const Expr& step) { return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)), {}}; };
@@ -105,17 +114,18 @@ class PipelinedLoops {
         if (b.rows) append(code, of_turn(n, *b.rows, binary(BinaryOp::Min, add(n.begin, step), last)));
       return code;
     };
+    const int64_t ahead = at_end ? slots : slots - 1;
     Body out;
-    for (int64_t s = 0; s + 1 < slots; ++s) {
+    for (int64_t s = 0; s < ahead; ++s) {
       append(out, rows(constant(type, s)));
       append(out, issue(constant(type, s)));
     }
-    append(out, rows(constant(type, slots - 1)));
+    if (!at_end) append(out, rows(constant(type, ahead)));
     For loop = n;
     loop.kind = LoopKind::Serial, loop.stages = 0, loop.order.clear(), loop.stage.clear();
     const Expr step = sub(var(n.var, type), n.begin);
     loop.body = wait_full(ring, turn(step), at);
-    append(loop.body, issue(add(step, constant(type, slots - 1))));
+    if (!at_end) append(loop.body, issue(add(step, constant(type, ahead))));
     append(loop.body, rows(add(step, constant(type, slots))));
     std::set<size_t> moved;
     for (const BroughtTile& b : brought) {
@@ -127,8 +137,23 @@ class PipelinedLoops {
     for (size_t i = 0; i < n.body.size(); ++i)
       if (!moved.contains(i)) rest.push_back(n.body[i]);
     append(loop.body, in_slot(step).body(rest));
+    if (at_end) {
+      loop.body.push_back(make_stmt(Sync{}, at));
+      append(loop.body, issue(add(step, constant(type, ahead))));
+    }
     out.push_back(make_stmt(std::move(loop), at));
     return out;
+  }
+  // Whether rows that a Map gathers, which come from anywhere, have not come when the products of a turn are done.
+  static bool waits_for_rows(const For& n, const std::vector<BroughtTile>& brought) {
+    const bool gathers = std::ranges::any_of(brought, [&](const BroughtTile& b) { return n.body[b.at].as<Map>(); });
+    int64_t multiplies = 0;
+    for (const Stmt& s : n.body)
+      if (const auto* g = s.as<Gemm>()) {
+        const auto [rows, columns, k] = extents_of(*g);
+        multiplies += rows * columns * k;
+      }
+    return gathers && multiplies > 0 && multiplies < kFewMultiplies;
   }
   // The statement of the loop in that turn.
   Body of_turn(const For& n, size_t i, const Expr& index) {
