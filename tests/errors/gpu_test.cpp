@@ -134,9 +134,10 @@ TEST(GpuErrors, AGemmThatLeavesTheMatrixUnitIsTold) {
       "warning TW8205 cuda: this gemm goes element by element, not by the matrix unit: 24 x 40 does not divide into "
       "tiles of 16 x 8 for 4 warps\n  --> p.tile:11:5\nhelp: tilewright explain says what became of every operation");
   EXPECT_EQ(warnings("float32", "float32"), "");
-  EXPECT_EQ(warnings("float16", "bfloat16"),
-            "warning TW8205 cuda: this gemm goes element by element, not by the matrix unit: none multiplies float16 by "
-            "bfloat16 into float32\n  --> p.tile:11:5\nhelp: copy one operand to a tile of the other's type first");
+  EXPECT_EQ(
+      warnings("float16", "bfloat16"),
+      "warning TW8205 cuda: this gemm goes element by element, not by the matrix unit: none multiplies float16 by "
+      "bfloat16 into float32\n  --> p.tile:11:5\nhelp: copy one operand to a tile of the other's type first");
 }
 
 }  // namespace

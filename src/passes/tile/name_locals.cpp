@@ -25,7 +25,7 @@ class LocalNames {
  public:
   LocalNames(TileProgram& p, const Launch& launch) : p_(p), locals_(scalars(launch)) {}
   Body run(const Body& body) {
-    if (locals_.empty()) return body;
+    if (!has_pipeline(body)) return body;
     Held held;
     Body out = named(body, held);
     if (!found_) return body;
@@ -40,6 +40,14 @@ class LocalNames {
   }
 
  private:
+  static bool has_pipeline(const Body& body) {
+    bool found = false;
+    walk(body, [&](const Stmt& s) {
+      const auto* loop = s.as<For>();
+      found = found || (loop && loop->kind == LoopKind::Pipelined);
+    });
+    return found;
+  }
   // Integers of one element that are stored and loaded, and nothing else. What points of a map store is theirs.
   std::set<BufferId> scalars(const Launch& launch) const {
     std::set<BufferId> found, other;
@@ -52,17 +60,13 @@ class LocalNames {
           !b.type.is_float())
         found.insert(id);
     }
-    bool pipelined = false;
     walk(launch.body, [&](const Stmt& s) {
-      const auto* loop = s.as<For>();
-      pipelined = pipelined || (loop && loop->kind == LoopKind::Pipelined);
       if (s.as<Map>()) for_each_body(s, [&](const Body& body) { other.merge(stored(body)); });
       if (s.as<Store>()) return;
       for (const Effect& e : own_effects_of(s).list)
         if (e.region.valid()) other.insert(e.region.buffer);
       for_each_region(s, [&](const Region& r) { other.insert(r.buffer); });
     });
-    if (!pipelined) return {};
     for (BufferId id : other) found.erase(id);
     return found;
   }
@@ -106,16 +110,11 @@ class LocalNames {
       return s.as<Let>() || local_store(s) || (n && only_computes(n->then_body) && only_computes(n->else_body));
     });
   }
-  // Whether it may be computed where a condition kept it from it.
-  static bool is_harmless(const Expr& e) {
-    bool fits = true;
-    walk(e, [&](const Expr& x) { fits = fits && (x.as<Const>() || x.as<Var>() || x.as<ir::Sum>()); });
-    return fits;
-  }
-  bool only_chooses(const Body& body, const Held& held) {
+  bool only_chooses(const Body& body, const Held& held) const {
     return std::ranges::all_of(body, [&](const Stmt& s) {
+      if (const auto* n = s.as<If>()) return only_chooses(n->then_body, held) && only_chooses(n->else_body, held);
       const auto* n = local_store(s);
-      return n && held.contains(n->to.buffer) && is_harmless(read(n->value, held));
+      return n && held.contains(n->to.buffer);
     });
   }
 
@@ -126,7 +125,8 @@ class LocalNames {
         hold(n->to.buffer, read(n->value, held), s->location, held, out);
         out.push_back(make_stmt(Store{n->to, held.at(n->to.buffer)}, s->location));
       } else if (const auto* loop = s.as<For>()) {
-        if (binds_buffers(p_, s) || !write_out(*loop, held, out)) out.push_back(inside(s, held));
+        if (binds_buffers(p_, s) || !write_out(*loop, held, out))
+          out.push_back(inside(name_bounds(s, held, out), held));
       } else if (const auto* branch = s.as<If>()) {
         if (!choose(*branch, s->location, held, out)) out.push_back(inside(s, held));
       } else {
@@ -154,6 +154,27 @@ class LocalNames {
       return named(body, own);
     });
   }
+  // What says how often a loop runs that is a pipeline, or is around one, is read from memory before the loop.
+  Stmt name_bounds(const Stmt& loop, const Held& held, Body& out) {
+    if (!has_pipeline({loop})) return loop;
+    std::vector<std::pair<Expr, Expr>> named;
+    const auto name = [&](const Expr& e) {
+      const auto same = std::ranges::find_if(named, [&](const auto& n) { return equal(n.first, e); });
+      if (same != named.end()) return same->second;
+      const VarId v = p_.new_var("bound", e->type);
+      out.push_back(make_stmt(Let{v, e}, loop->location));
+      named.emplace_back(e, var(v, e->type));
+      found_ = true;
+      return named.back().second;
+    };
+    return with_exprs(loop, [&](const Expr& e) {
+      const Expr bound = read(e, held);
+      bool reads = false, chooses = false;
+      walk(bound, [&](const Expr& x) { reads = reads || x.as<Load>(), chooses = chooses || x.as<Select>(); });
+      if (reads && chooses) return name(bound);  // a side that is not taken is not read
+      return rewrite(bound, [&](const Expr& x) { return x.as<Load>() ? std::optional(name(x)) : std::nullopt; });
+    });
+  }
   bool write_out(const For& loop, Held& held, Body& out) {
     const auto turns = constant_int(loop.extent);
     if (!turns || *turns > kMostTurns || loop.kind == LoopKind::Pipelined || !only_computes(loop.body)) return false;
@@ -164,19 +185,30 @@ class LocalNames {
     }
     return true;
   }
+  // A select evaluates the side that it takes, and no more than that: as a branch does.
   bool choose(const If& branch, LocationId at, Held& held, Body& out) {
     if (!only_chooses(branch.then_body, held) || !only_chooses(branch.else_body, held)) return false;
-    const Expr condition = read(branch.condition, held);
-    Held then_held = held, else_held = held;
-    for (auto [body, side] : {std::pair{&branch.then_body, &then_held}, std::pair{&branch.else_body, &else_held}})
-      for (const Stmt& s : *body) (*side)[local_store(s)->to.buffer] = read(local_store(s)->value, *side);
-    std::set<BufferId> changed = stored(branch.then_body);
-    changed.merge(stored(branch.else_body));
-    for (BufferId id : changed) {
-      hold(id, select(condition, then_held.at(id), else_held.at(id)), at, held, out);
+    Held chosen = held;
+    for (BufferId id : choices(branch, chosen)) {
+      hold(id, chosen.at(id), at, held, out);
       out.push_back(make_stmt(Store{{id, {}}, held.at(id)}, at));
     }
     return true;
+  }
+  // What variables hold behind a branch; those that it stores.
+  std::set<BufferId> choices(const If& branch, Held& held) {
+    const Expr condition = read(branch.condition, held);
+    Held then_held = held, else_held = held;
+    for (auto [body, side] : {std::pair{&branch.then_body, &then_held}, std::pair{&branch.else_body, &else_held}})
+      for (const Stmt& s : *body)
+        if (const auto* n = s.as<If>())
+          choices(*n, *side);
+        else
+          (*side)[local_store(s)->to.buffer] = read(local_store(s)->value, *side);
+    std::set<BufferId> changed = stored(branch.then_body);
+    changed.merge(stored(branch.else_body));
+    for (BufferId id : changed) held[id] = select(condition, then_held.at(id), else_held.at(id));
+    return changed;
   }
 
   TileProgram& p_;
