@@ -98,7 +98,7 @@ Place Strand::locate(const BufferCode& buffer, const std::vector<const Node*>& i
   Value index[8];
   check_internal(indices.size() <= 8 && indices.size() == buffer.rank(), "'{}' is accessed with {} indices",
                  buffer.source->name, indices.size());
-  for (size_t d = 0; d < indices.size(); ++d) index[d] = eval(*indices[d], mask);
+  for (size_t d = 0; d < indices.size(); ++d) index[d] = eval_whole(*indices[d], mask);
   std::span<const Value> all(index, indices.size());
   place.inside = check_bounds(buffer, all, extents, mask);
   const MemoryLayout* memory = buffer.memory();
@@ -344,7 +344,7 @@ void Strand::check_written(const Place& place, const int64_t* offsets, Mask mask
   DType type = place.buffer->type;
   for (int64_t l = 0; l < frame_.shape.lanes; ++l) {
     if (!mask.at(l) || offsets[l] < 0) continue;
-    if (first_unwritten(place.written, type, offsets[l], 1) >= 0) fail_unwritten(*place.buffer, offsets[l], l);
+    if (first_unwritten(place.written, type, offsets[l], 1) >= 0) note_hole(*place.buffer, offsets[l], l);
   }
 }
 
@@ -363,7 +363,7 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
     int64_t lane = first_lane(mask);
     if (place.inside && !place.inside[lane]) return pick(fill, lane, shape.columns);
     int64_t offset = place.offset.base;
-    if (place.written && first_unwritten(place.written, type, offset, 1) >= 0) fail_unwritten(buffer, offset, lane);
+    if (place.written && first_unwritten(place.written, type, offset, 1) >= 0) note_holes(buffer, offset, mask);
     load_lanes(type, place.data, Elements{nullptr, offset}, 1, out);
     return pick(array_value(kind, out), 0, 1);
   }
@@ -377,7 +377,9 @@ Value Strand::load(const Place& place, Mask mask, void* out) {
         int64_t first = place.offset.base + row * place.offset.outer;
         if (place.written)
           if (int64_t bad = first_unwritten(place.written, type, first, columns); bad >= 0)
-            fail_unwritten(buffer, bad, row * columns + bad - first);
+            for (int64_t i = bad - first; i < columns; ++i)
+              if (first_unwritten(place.written, type, first + i, 1) >= 0)
+                note_hole(buffer, first + i, row * columns + i);
         load_lanes(type, place.data, Elements{nullptr, first}, columns, static_cast<std::byte*>(out) + row * bytes);
       }
       return array_value(kind, out);

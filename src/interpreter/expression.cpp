@@ -7,10 +7,7 @@ namespace tilewright::interpreter {
 // An array result stands in memory taken before the operands' temporaries, which go back at the end.
 Value Strand::eval(const Node& node, Mask mask) {
   if (node.op == Node::Op::Const) return node.value;
-  if (node.op == Node::Op::Slot) {
-    if (const auto found = unwritten_.find(node.slot); found != unwritten_.end()) throw found->second;
-    return slots_[node.slot];
-  }
+  if (node.op == Node::Op::Slot) return unwritten_.empty() ? slots_[node.slot] : eval_name(node.slot, mask);
   Arena::Mark before = arena_.mark();
   void* out = arena_.allocate(frame_.shape.lanes * 8);
   Arena::Mark after = arena_.mark();
@@ -35,9 +32,10 @@ Value Strand::eval(const Node& node, Mask mask) {
       std::vector<Value> many;
       std::span<Value> args(few, std::min<size_t>(node.args.size(), 4));
       if (node.args.size() > 4) many.resize(node.args.size()), args = many;
-      for (size_t i = 0; i < args.size(); ++i) args[i] = eval(*node.args[i], mask);
-      result = node.op == Node::Op::Divide ? eval_divide(node, args, mask, out)
-                                           : combine(node, args, frame_.shape, arena_, out);
+      const bool divides = node.op == Node::Op::Divide;
+      for (size_t i = 0; i < args.size(); ++i)
+        args[i] = divides ? eval_whole(*node.args[i], mask) : eval(*node.args[i], mask);
+      result = divides ? eval_divide(node, args, mask, out) : combine(node, args, frame_.shape, arena_, out);
     }
   }
   arena_.release(result.form == Value::Form::Array ? after : before);
@@ -53,7 +51,7 @@ Value Strand::eval_divide(const Node& node, std::span<const Value> args, Mask ma
 }
 
 Value Strand::eval_logical(const Node& node, Mask mask, void* out) {
-  Value a = eval(*node.args[0], mask);
+  Value a = eval_whole(*node.args[0], mask);
   bool is_and = node.binary == ir::BinaryOp::And;
   if (a.uniform() && (a.base != 0) != is_and) return a;
   Mask right = node.args[1]->faults ? narrow(mask, a, is_and) : mask;
@@ -71,7 +69,7 @@ Value Strand::eval_logical(const Node& node, Mask mask, void* out) {
 }
 
 Value Strand::eval_select(const Node& node, Mask mask, void* out) {
-  Value condition = eval(*node.args[0], mask);
+  Value condition = eval_whole(*node.args[0], mask);
   const Node *a = node.args[1], *b = node.args[2];
   if (condition.uniform()) {
     Value chosen = eval(condition.base ? *a : *b, mask);

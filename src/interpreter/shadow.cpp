@@ -27,6 +27,15 @@ void mark_written(uint8_t* written, DType type, int64_t first, int64_t n) {
   std::memset(written + first * size, 3, static_cast<size_t>(n * size));
 }
 
+void forget_written(uint8_t* written, DType type, int64_t element) {
+  if (type.is_packed()) {
+    written[element / 2] = static_cast<uint8_t>(written[element / 2] & ~(1 << (element & 1)));
+    return;
+  }
+  const int64_t size = type.storage_bits() / 8;
+  std::memset(written + element * size, 0, static_cast<size_t>(size));
+}
+
 void copy_written(uint8_t* to, int64_t to_first, const uint8_t* from, int64_t from_first, DType type, int64_t n) {
   if (!type.is_packed()) {
     const int64_t size = type.storage_bits() / 8;

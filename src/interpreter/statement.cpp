@@ -61,16 +61,19 @@ void Strand::bind(ir::VarId var, const Value& value) {
   if (var.valid()) slots_[var.index] = value;
 }
 
-// A name may stand for what nobody asks for in the end: a side of a choice that is not taken.
+// A name may stand for what nobody asks for in the end: a side of a choice that is not taken, lanes that leave nothing.
 void Strand::execute(const ir::Let& op, const Step& s, Mask mask) {
+  Holes holes;
   try {
-    const Value value = eval(*s.nodes[0], mask);
-    if (!unwritten_.empty()) unwritten_.erase(op.var.index);
-    bind(op.var, value);
+    bind(op.var, eval_with_holes(*s.nodes[0], mask, holes));
   } catch (const Error& error) {
     if (error.diagnostic().code != static_cast<uint16_t>(Code::Uninitialized)) throw;
-    unwritten_.insert_or_assign(op.var.index, error);
+    holes = {{}, std::current_exception()};
   }
+  if (holes.first)
+    unwritten_.insert_or_assign(op.var.index, std::move(holes));
+  else if (!unwritten_.empty())
+    unwritten_.erase(op.var.index);
 }
 
 void Strand::execute(const ir::Store&, const Step& s, Mask mask) {
@@ -83,10 +86,18 @@ void Strand::execute(const ir::Store&, const Step& s, Mask mask) {
     note_store(place, value, Mask{nullptr, 1});
     return store_one(place, value);
   }
-  Value value = eval(*s.nodes[0], mask);
-  Place place = locate(*to.buffer, to.indices, mask);
-  note_store(place, value, mask);
-  store(place, value, mask);
+  const Place place = locate(*to.buffer, to.indices, mask);
+  mask = without_dropped(place, mask);
+  if (mask.none()) return;
+  Holes holes;
+  const bool passes = passes_holes_on(place);
+  const Value value = passes ? eval_with_holes(*s.nodes[0], mask, holes) : eval(*s.nodes[0], mask);
+  const Mask whole = without(holes, mask);
+  if (!whole.none()) {
+    note_store(place, value, whole);
+    store(place, value, whole);
+  }
+  if (holes.first) store_holes(place, holes, mask);
 }
 
 // ---- atomics

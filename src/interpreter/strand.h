@@ -1,5 +1,6 @@
 // Threads of one block that run in lockstep, and the block they share.
 #pragma once
+#include <exception>
 #include <functional>
 #include <map>
 #include <set>
@@ -31,6 +32,12 @@ struct Barrier {
 
 class Strand;
 class Block;
+
+// Lanes of a value that read what is not written; the mistake that it is for who uses them.
+struct Holes {
+  std::vector<uint8_t> lanes;  // empty: none, or, with a mistake, all
+  std::exception_ptr first;
+};
 
 // Lets strands take turns at blocking operations.
 class Scheduler {
@@ -172,6 +179,11 @@ class Strand {
   virtual void on_store(const Place&, const Value&, Mask) {}
   virtual void on_atomic(const ir::Atomic&, const Place&, Mask) {}
 
+  // Whether a store of what is not written leaves it unwritten there, for who reads that.
+  virtual bool passes_holes_on(const Place&) const { return false; }
+  // The lanes whose stores arrive: what others would store is not looked at.
+  virtual Mask without_dropped(const Place& place, Mask mask);
+
   // ---- expression.cpp
   Value eval(const Node& node, Mask mask);
   Value eval_logical(const Node& node, Mask mask, void* out);
@@ -217,6 +229,19 @@ class Strand {
   void note_change(const Place& place, uint64_t element, int64_t lane);
   [[noreturn]] void fail_bounds(const BufferCode& buffer, std::span<const Value> index, Extents extents, int64_t lane);
   [[noreturn]] void fail_unwritten(const BufferCode& buffer, int64_t element, int64_t lane);
+
+  // ---- holes.cpp
+  // What the lanes of `holes` are read for is not known yet: reads of what is not written are noted, not refused.
+  Value eval_with_holes(const Node& node, Mask mask, Holes& holes);
+  // Indices, conditions and divisors are used where they are.
+  Value eval_whole(const Node& node, Mask mask);
+  Value eval_name(uint32_t slot, Mask mask);
+  void note_hole(const BufferCode& buffer, int64_t element, int64_t lane);
+  void note_holes(const BufferCode& buffer, int64_t element, Mask mask);
+  void note_holes(const Holes& holes, Mask mask);
+  Mask without(const Holes& holes, Mask mask);
+  void store_holes(const Place& place, const Holes& holes, Mask mask);
+
   void check_readable(const BufferCode& buffer, int64_t lane);
 
   // ---- statement.cpp
@@ -330,7 +355,8 @@ class Strand {
   std::vector<int64_t> threads_;  // linear index of each lane
   Arena arena_;
   std::vector<Value> slots_;             // by variable
-  std::map<uint32_t, Error> unwritten_;  // by variable: names of what was not written, for who uses them
+  std::map<uint32_t, Holes> unwritten_;  // by variable: names of what was not written, for who uses them
+  Holes* holes_ = nullptr;               // that are noted; null: they are refused
   Frame frame_;
   const Step* current_ = nullptr;
   uint64_t loop_saw_ = UINT64_MAX;  // Grid::changes when the innermost While last began its body; the largest: none

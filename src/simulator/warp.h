@@ -59,6 +59,8 @@ class Warp final : public interpreter::Strand {
 
   // ---- warp_memory.cpp
   void on_load(const Place& place, Mask mask) override;
+  bool passes_holes_on(const Place& place) const override { return place.written; }
+  Mask without_dropped(const Place&, Mask mask) override { return mask; }  // a store out of bounds is refused
   void on_store(const Place& place, const Value& value, Mask mask) override;
   void on_atomic(const ir::Atomic& op, const Place& place, Mask mask) override;
   using Strand::execute;

@@ -309,8 +309,8 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     if (!mask.at(lane)) continue;
     // What is not written may come along with what is, as long as nobody uses it.
-    const bool to_registers = source.written && target.written && target.buffer->is_local();
-    if (source.written && !to_registers)
+    const bool on_chip = source.written && target.written && op.combine == ir::Combine::None;
+    if (source.written && !on_chip)
       if (const int64_t hole = interpreter::first_unwritten(source.written, type, offset(source, lane), count);
           hole >= 0)
         fail_unwritten(*source.buffer, hole, lane);
@@ -319,7 +319,7 @@ void Warp::execute(const ir::Copy& op, const Step& s, Mask mask) {
           hole >= 0)
         fail_unwritten(*target.buffer, hole, lane);
     combine(op.combine, type, pointer_at(target, lane), bytes_of(static_cast<size_t>(lane)), count);
-    if (to_registers)
+    if (on_chip)
       interpreter::copy_written(target.written, offset(target, lane), source.written, offset(source, lane), type,
                                 count);
     else if (target.written)

@@ -94,6 +94,29 @@ TEST(InterpreterChecks, ReadsBeforeWrites) {
             "TW6002: 's' at (0) is read before it is written, in block (1), thread (0)");
 }
 
+// Of points that share a name those that use it read it; what is stored beyond a tensor is not looked at.
+TEST(InterpreterChecks, WhatIsNotWrittenMayBeDropped) {
+  const auto error = [](int64_t first, bool named) {
+    return error_in([&](const Tensor& A, Value) {
+      auto f = alloc_fragment({16}, i32, "f");
+      for (auto i : Parallel(16)) If(i >= first, [&] { f(i) = i; });
+      for (auto i : Parallel(16)) {
+        if (!named) {
+          A(i - 8) = f(i);
+          continue;
+        }
+        Value v = f(i);
+        If(i >= 8, [&] { A(i - 8) = v; });
+      }
+    });
+  };
+  for (const bool named : {false, true}) {
+    EXPECT_EQ(error(8, named), "no error");
+    EXPECT_EQ(error(9, named).substr(0, 56),
+              fmt::format("TW6002: 'f' at ({}) is read before it is written, in bloc", named ? 0 : 8));  // the first
+  }
+}
+
 TEST(InterpreterChecks, PointsThatWriteOneElement) {
   EXPECT_EQ(error_in([](const Tensor& A, Value) {
               for (auto i : Parallel(8)) A(floordiv(i, 2)) = i;

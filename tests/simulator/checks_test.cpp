@@ -105,6 +105,17 @@ TEST(Simulator, WhatIsReadHasBeenWritten) {
   expect_error(error_of(32, "    local r: float32[4]\n    r[1] = 1.0\n    B[tx] = r[tx % 2]\n"), "TW6002", "'r'");
 }
 
+// What is made of it is not written either; nobody may store that, index by it or ask it.
+TEST(Simulator, WhatIsNotWrittenMayBePassedOn) {
+  const std::string head =
+      "    local r: float32[2]\n    local n: int32[1]\n    if tx < 8 {\n      r[0] = A[tx]\n      n[0] = tx\n    }\n"
+      "    r[1] = r[0] * 2.0\n    x: float32 = r[1] + 1.0\n";
+  EXPECT_EQ(error_of(32, head + "    if tx < 8 {\n      B[n[0]] = x\n    }\n"), kNoError);
+  expect_error(error_of(32, head + "    B[tx] = x\n"), "TW6002", "'r' at (1)");
+  expect_error(error_of(32, head + "    r[1] = A[n[0]]\n"), "TW6002", "'n' at (0)");
+  expect_error(error_of(32, head + "    r[1] = select(r[0] > 0.0, 1.0, 2.0)\n"), "TW6002", "'r' at (0)");
+}
+
 TEST(Simulator, GlobalAccessesAreGuarded) {
   expect_error(error_of(64, "    B[tx * 5] = A[tx]\n"), "TW9002",
                "'B' is accessed out of bounds, in block (0), thread (52)");
