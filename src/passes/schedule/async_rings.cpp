@@ -19,7 +19,6 @@
 namespace tilewright::passes {
 
 using namespace ir;
-using analysis::BroughtTile;
 
 namespace {
 
@@ -37,7 +36,7 @@ class PipelinedLoops {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<For>();
       if (!n || n->kind != LoopKind::Pipelined) return std::nullopt;
-      std::vector<BroughtTile> brought;
+      std::vector<Brought> brought;
       std::string why = in_role ? "it stands in a role" : misfit(*n, brought);
       if (why.empty()) return ring(*n, s->location, brought);
       if (n->stages > 1) notes_.emplace_back(s->location, std::move(why));
@@ -47,39 +46,116 @@ class PipelinedLoops {
   bool gathers() const { return gathers_; }
 
  private:
+  // A statement of the loop that fills a tile.
+  struct Brought : analysis::BroughtTile {
+    std::vector<Expr> place = {};  // where a copy reads, by the loop's variable and elements that it does not write
+  };
   bool is_plain(const Copy& c) const { return analysis::comes_by_async_copies(c, p_.buffer(c.to.buffer), p_); }
-  // The copies at the head of the loop, and what comes with them.
-  size_t leading(const For& n) const {
-    size_t count = 0;
-    while (count < n.body.size() && n.body[count].as<Copy>() && is_plain(*n.body[count].as<Copy>())) ++count;
-    return count;
+  // The copies at the head of the loop, and what comes with them; names may stand between them.
+  std::vector<Brought> leading(const For& n) const {
+    std::vector<Brought> out;
+    Substitution names;
+    for (size_t i = 0; i < n.body.size(); ++i) {
+      if (const auto* name = n.body[i].as<Let>()) {
+        names[name->var] = substitute(name->value, names);
+        continue;
+      }
+      const auto* c = n.body[i].as<Copy>();
+      if (!c || !is_plain(*c) || looks_by_names(n, n.body[i])) break;
+      out.push_back({{i, c->to.buffer}});
+      for (const Expr& e : c->from.min) out.back().place.push_back(substitute(e, names));
+    }
+    return out;
+  }
+  // Whether a buffer of the statement is a view whose place the turn says.
+  bool looks_by_names(const For& n, const Stmt& s) const {
+    const std::set<VarId> inside = bound_vars(n.body);
+    return std::ranges::any_of(used_buffers({s}),
+                               [&](BufferId id) { return stands_by(p_, id, inside) || stands_by(p_, id, {n.var}); });
   }
   // What keeps the loop from a ring; none: `brought` fills its tiles.
-  std::string misfit(const For& n, std::vector<BroughtTile>& brought) const {
+  std::string misfit(const For& n, std::vector<Brought>& brought) const {
     if (n.stages < kFewestSlots) return "it has one stage";
-    const size_t count = leading(n);
-    std::vector<BroughtTile> gathered;
-    for (size_t i = count; may_gather_ && i < n.body.size(); ++i)
-      if (const auto found = analysis::brought_tile(p_, launch_, n, i)) gathered.push_back(*found);
-    if (count == 0 && gathered.empty())
+    const std::vector<Brought> copies = leading(n);
+    std::vector<Brought> later;
+    for (size_t i = copies.empty() ? 0 : copies.back().at + 1; may_gather_ && i < n.body.size(); ++i)
+      if (const auto found = analysis::brought_tile(p_, launch_, n, i)) {
+        later.push_back({*found});
+        if (const auto* c = n.body[i].as<Copy>()) later.back().place = c->from.min;
+      }
+    if (copies.empty() && later.empty())
       return "it does not begin with copies of whole 16-byte rows from global to shared memory";
     if (may_jump(n.body)) return "its body jumps";
     std::set<BufferId> filled;
-    for (size_t i = 0; i < count; ++i) {
-      const Copy& c = *n.body[i].as<Copy>();
+    for (const Brought& b : copies) {
+      const Copy& c = *n.body[b.at].as<Copy>();
       if (!filled.insert(c.to.buffer).second) return fmt::format("'{}' is written twice", p_.buffer(c.to.buffer).name);
       if (std::string why = analysis::no_tile_of(p_, launch_, n, c.to.buffer); !why.empty()) return why;
       if (analysis::writes_of(n.body, p_.root(c.from.buffer), p_) > 0)
         return fmt::format("'{}' is written in the loop", p_.buffer(c.from.buffer).name);
-      bool reads = false;  // what the copies' places depend on must be known ahead
-      for (const Expr& e : c.from.min) walk(e, [&](const Expr& x) { reads = reads || x.as<Load>(); });
-      if (reads) return fmt::format("where '{}' is read depends on memory", p_.buffer(c.from.buffer).name);
-      brought.push_back({i, c.to.buffer});
+      for (const Expr& e : b.place) {
+        if (!is_known_ahead(n, e))
+          return fmt::format("where '{}' is read depends on what the loop writes", p_.buffer(c.from.buffer).name);
+        if (!may_gather_ && reads(e))
+          return fmt::format("where '{}' is read depends on memory", p_.buffer(c.from.buffer).name);
+      }
+      brought.push_back(b);
     }
-    brought.insert(brought.end(), gathered.begin(), gathered.end());
+    std::erase_if(later, [&](const Brought& b) {
+      return std::ranges::any_of(b.place, [&](const Expr& e) { return !is_known_ahead(n, e); });
+    });
+    brought.insert(brought.end(), later.begin(), later.end());
     return "";
   }
-  Body ring(const For& n, LocationId at, const std::vector<BroughtTile>& brought) {
+
+  static bool reads(const Expr& e) {
+    bool found = false;
+    walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
+    return found;
+  }
+  // Whether what the elements hold is there before the turn, and may be read whatever the turn asks of it.
+  bool is_known_ahead(const For& n, const Expr& e) const {
+    bool known = true, chooses = false, on_chip = false;
+    walk(e, [&](const Expr& x) {
+      chooses = chooses || x.as<Select>();
+      const auto* load = x.as<Load>();
+      if (!load) return;
+      const Space space = p_.buffer(load->buffer).space;
+      on_chip = on_chip || space != Space::Global;
+      known = known && (space == Space::Global || space == Space::Shared || space == Space::Local) &&
+              analysis::writes_of(n.body, p_.root(load->buffer), p_) == 0 &&
+              !looks_by_names(n, make_stmt(Let{{}, x}));
+    });
+    return known && !(chooses && on_chip);
+  }
+  // An element that says where a copy reads, read into a thread's own variable a turn before.
+  struct Ahead {
+    Expr element;
+    BufferId held;
+  };
+  // Those of the copies, which then read the variables.
+  std::vector<Ahead> read_ahead(std::vector<Brought>& brought) {
+    std::vector<Ahead> out;
+    for (Brought& b : brought)
+      for (Expr& e : b.place)
+        e = rewrite(e, [&](const Expr& x) -> std::optional<Expr> {
+          if (!x.as<Load>()) return std::nullopt;
+          auto found = std::ranges::find_if(out, [&](const Ahead& a) { return equal(a.element, x); });
+          if (found == out.end()) {
+            Buffer held;
+            held.name = p_.buffer(x.as<Load>()->buffer).name + "_next";
+            held.type = x->type, held.space = Space::Local;
+            held.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+            out.push_back({x, p_.new_buffer(std::move(held))});
+            found = out.end() - 1;
+          }
+          return load(found->held, {}, x->type);
+        });
+    return out;
+  }
+
+  Body ring(const For& n, LocationId at, std::vector<Brought> brought) {
+    const std::vector<Ahead> elements = read_ahead(brought);
     // More than there are turns would stay empty.
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
     const int64_t slots = std::min({n.stages, turns, kMostSlots});
@@ -91,7 +167,7 @@ class PipelinedLoops {
                   .filled = SlotRing::Filled::CpAsync,
                   .released = SlotRing::Released::Block,
                   .filled_at_end = at_end};
-    for (const BroughtTile& b : brought) ring.tiles.push_back(b.tile);
+    for (const Brought& b : brought) ring.tiles.push_back(b.tile);
     ring = open_ring(p_, launch_, "", std::move(ring), 0);
     auto turn = [&](const Expr& step) { return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)), {}}; };
     auto in_slot = [&](const Expr& step) {
@@ -99,19 +175,31 @@ class PipelinedLoops {
       use_slot(ring, turn(step).slot, p_, all);
       return IntoSlots(std::move(all));
     };
+    const auto turn_of_copy = [&](const Brought& b, const Expr& index) {
+      Stmt s = n.body[b.at];
+      if (const auto* c = s.as<Copy>()) {
+        Copy copy = *c;
+        copy.from.min = b.place;
+        s = make_stmt(std::move(copy), s->location);
+      }
+      return of_turn(n, s, index);
+    };
     // Fills the slot of iteration `step` (counted from 0), if there is one.
     auto issue = [&](const Expr& step) {
       Body code;
-      for (const BroughtTile& b : brought)
-        append(code, queued(in_slot(step).body(of_turn(n, b.at, add(n.begin, step)))));
+      for (const Brought& b : brought)
+        append(code, queued(in_slot(step).body(turn_of_copy(b, add(n.begin, step)))));
       return fill(ring, turn(step), {std::move(code)}, at, binary(BinaryOp::Lt, step, n.extent));
     };
-    // Which rows that iteration gathers, or the last one: there may be none after it.
+    // Which rows that iteration gathers, and where its copies read, or the last one: there may be none after it.
     auto rows = [&](const Expr& step) {
       const Expr last = sub(add(n.begin, n.extent), constant(type, int64_t{1}));
+      const Expr index = binary(BinaryOp::Min, add(n.begin, step), last);
       Body code;
-      for (const BroughtTile& b : brought)
-        if (b.rows) append(code, of_turn(n, *b.rows, binary(BinaryOp::Min, add(n.begin, step), last)));
+      for (const Ahead& a : elements)
+        code.push_back(make_stmt(Store{{a.held, {}}, substitute(a.element, {{n.var, index}})}, at));
+      for (const Brought& b : brought)
+        if (b.rows) append(code, of_turn(n, n.body[*b.rows], index));
       return code;
     };
     const int64_t ahead = at_end ? slots : slots - 1;
@@ -128,15 +216,17 @@ class PipelinedLoops {
     if (!at_end) append(loop.body, issue(add(step, constant(type, ahead))));
     append(loop.body, rows(add(step, constant(type, slots))));
     std::set<size_t> moved;
-    for (const BroughtTile& b : brought) {
+    const std::vector<Brought> first = leading(n);
+    const auto is_later = [&](const Brought& b) { return first.empty() || b.at > first.back().at; };
+    for (const Brought& b : brought) {
       moved.insert(b.at);
       if (b.rows) moved.insert(*b.rows);
-      gathers_ = gathers_ || b.at >= leading(n);
+      gathers_ = gathers_ || is_later(b) || !elements.empty();
     }
     Body rest;
     for (size_t i = 0; i < n.body.size(); ++i)
       if (!moved.contains(i)) rest.push_back(n.body[i]);
-    append(loop.body, in_slot(step).body(rest));
+    append(loop.body, in_slot(step).body(without_idle_names(rest)));
     if (at_end) {
       loop.body.push_back(make_stmt(Sync{}, at));
       append(loop.body, issue(add(step, constant(type, ahead))));
@@ -145,8 +235,8 @@ class PipelinedLoops {
     return out;
   }
   // Whether rows that a Map gathers, which come from anywhere, have not come when the products of a turn are done.
-  static bool waits_for_rows(const For& n, const std::vector<BroughtTile>& brought) {
-    const bool gathers = std::ranges::any_of(brought, [&](const BroughtTile& b) { return n.body[b.at].as<Map>(); });
+  static bool waits_for_rows(const For& n, const std::vector<Brought>& brought) {
+    const bool gathers = std::ranges::any_of(brought, [&](const Brought& b) { return n.body[b.at].as<Map>(); });
     int64_t multiplies = 0;
     for (const Stmt& s : n.body)
       if (const auto* g = s.as<Gemm>()) {
@@ -156,9 +246,19 @@ class PipelinedLoops {
     return gathers && multiplies > 0 && multiplies < kFewMultiplies;
   }
   // The statement of the loop in that turn.
-  Body of_turn(const For& n, size_t i, const Expr& index) {
-    const Body code = substitute(Body{n.body[i]}, {{n.var, index}});
-    return n.body[i].as<Map>() ? renamed(p_, code) : code;
+  Body of_turn(const For& n, const Stmt& s, const Expr& index) {
+    const Body code = substitute(Body{s}, {{n.var, index}});
+    return s.as<Map>() ? renamed(p_, code) : code;
+  }
+  // Names that only the copies asked for are gone with them.
+  static Body without_idle_names(Body rest) {
+    for (size_t i = rest.size(); i-- > 0;) {
+      const auto* name = rest[i].as<Let>();
+      if (!name) continue;
+      const std::set<VarId> used = used_vars(Body(rest.begin() + static_cast<int64_t>(i) + 1, rest.end()));
+      if (!used.contains(name->var)) rest.erase(rest.begin() + static_cast<int64_t>(i));
+    }
+    return rest;
   }
   // What maps store is there once the queue is waited for.
   static Body queued(const Body& code) {

@@ -9,14 +9,14 @@ namespace tilewright::passes {
 
 // Every pipelined loop of more than one stage whose leading copies fill whole shared buffers that nothing else writes,
 // or whose maps gather rows into such: those buffers get a slot a stage, and Copy, Store, Commit and Drain of the queue
-// cp_async stand where the hardware does them. Which rows a map gathers is read a turn before it does. Other pipelined
-// loops stay, and run one turn after the other; `notes` says why.
+// cp_async stand where the hardware does them. Which rows a map gathers, and elements that say where a copy reads, are
+// read a turn before. Other pipelined loops stay, and run one turn after the other; `notes` says why.
 struct AsyncRings {
   ir::TileProgram program;
   std::vector<std::pair<ir::LocationId, std::string>> notes;
-  std::set<size_t> gathering = {};  // launches with rings of maps
+  std::set<size_t> gathering = {};  // launches with rings of maps, or of copies whose places are read from memory
 };
-// `without`: launches whose maps get no rings.
+// `without`: launches in which those get no rings.
 AsyncRings materialize_async_rings(ir::TileProgram program, const std::set<size_t>& without = {});
 
 }  // namespace tilewright::passes
