@@ -1,5 +1,7 @@
 #include "passes/threads/place_sync.h"
 
+#include <numeric>
+
 #include "analysis/body_order.h"
 #include "analysis/slope.h"
 #include "analysis/thread_index.h"
@@ -81,12 +83,35 @@ bool are_other_slots(const Expr& a, const Expr& b) {
   return slots && distance && *slots > 0 && *distance % *slots != 0;
 }
 
+// An index is `at`, and any number of `every` more or less, whoever asks and whenever.
+struct Steps {
+  int64_t every = 1, at = 0;
+};
+Steps steps_of(const Expr& e) {
+  if (const auto c = constant_int(e)) return {0, *c};
+  const auto* sum = e.as<Sum>();
+  if (!sum) return {};
+  Steps out{0, sum->constant};
+  for (const Term& t : sum->terms) out.every = std::gcd(out.every, t.coefficient);
+  return out;
+}
+// Boxes that begin at steps of the same length, neither as long as the way to the other's next: neighbours in vectors
+// of a thread, real and imaginary parts.
+bool are_beside(const Expr& a, int64_t a_extent, const Expr& b, int64_t b_extent) {
+  const Steps x = steps_of(a), y = steps_of(b);
+  const int64_t every = std::gcd(x.every, y.every);
+  if (every < 2) return false;
+  const int64_t way = ((y.at - x.at) % every + every) % every;
+  return way >= a_extent && every - way >= b_extent;
+}
+
 bool are_apart(const Touch& a, const Touch& b) {
   if (a.buffer != b.buffer || a.min.empty() || b.min.empty()) return false;
   for (size_t d = 0; d < a.min.size(); ++d) {
     const auto am = constant_int(a.min[d]), ae = constant_int(a.extent[d]);
     const auto bm = constant_int(b.min[d]), be = constant_int(b.extent[d]);
     if (am && ae && bm && be && (*am + *ae <= *bm || *bm + *be <= *am)) return true;
+    if (a.of_thread && b.of_thread && ae && be && are_beside(a.min[d], *ae, b.min[d], *be)) return true;
     if (ae == 1 && be == 1 && a.agrees(d) && b.agrees(d) && are_other_slots(a.min[d], b.min[d])) return true;
   }
   return false;
