@@ -15,7 +15,7 @@ _EQ, _NE, _LT, _LE, _GT, _GE = (
     OPERATIONS[n] for n in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 )
 _NEG, _INVERT, _POW, _ABS = (OPERATIONS[n] for n in ("negative", "bitwise_not", "pow", "abs"))
-_LOAD, _STORE, _CAST = OPERATIONS["load"], OPERATIONS["store"], OPERATIONS["cast"]
+_LOAD, _STORE, _CAST, _IF_THEN_ELSE = (OPERATIONS[n] for n in ("load", "store", "cast", "if_then_else"))
 
 
 # Operators that NumPy calls by a function of its own, where its scalar is the left side.
@@ -313,7 +313,7 @@ class Buffer(_Foreign):
             if type(i) is slice and i.step is not None:
                 check_step(self, i)
             if isinstance(i, Vector):
-                return Vector([self[at] for at in points_of(index)], self.dtype)
+                return Vector([self[at] for at in points_of(index, self.shape)], self.dtype)
         tile = Tile(self, index)
         tracer = state.tracer
         if tracer is not None:
@@ -469,21 +469,29 @@ class Place(Tile):
     __slots__ = ()
 
 
-def points_of(index):
-    """The indices that an index with vectors in it stands for, one for each lane."""
+def points_of(index, shape):
+    """The indices that an index with vectors in it stands for, one for each lane. Those of a ramp that run time knows count
+    from the end where they are negative, as numbers do: one of another vector, or by itself, is beyond the tensor there."""
     counts = {len(i) for i in index if isinstance(i, Vector)}
     if len(counts) > 1:
         fail("BadOption", f"vectors of {' and '.join(str(n) for n in sorted(counts))} lanes are indices of one element", "they have as many lanes")
-    return [tuple(i[k] if isinstance(i, Vector) else i for i in index) for k in range(counts.pop())]
+    return [
+        tuple((_from_the_end(i[k], n) if i.is_ramp else i[k]) if isinstance(i, Vector) else i for i, n in zip(index, shape, strict=True))
+        for k in range(counts.pop())
+    ]
+
+
+def _from_the_end(lane, extent):
+    return lane if isinstance(plain(lane), int) else apply(_IF_THEN_ELSE, lane < 0, lane + extent, lane)
 
 
 class Vector(Operators):
     """A few values of one dtype: what a packed operation gives, and what is stored to as many elements."""
 
-    __slots__ = ("lanes", "element")
+    __slots__ = ("is_ramp", "lanes", "element")
 
-    def __init__(self, lanes, element):
-        self.lanes, self.element = list(lanes), element
+    def __init__(self, lanes, element, is_ramp=False):
+        self.lanes, self.element, self.is_ramp = list(lanes), element, is_ramp
 
     @property
     def dtype(self):

@@ -199,7 +199,7 @@ def Ramp(base, stride, lanes, span=None):
     """The vector of base, base + stride, base + 2 stride, ... As an index it names as many elements: A[T.Ramp(i, 2, 4)]."""
     values = [base + k * stride for k in range(lanes)]
     values = [v if isinstance(v, Expr) else apply(_CONSTANT, v, "int32") for v in values]
-    return Vector(values, values[0].dtype)
+    return Vector(values, values[0].dtype, is_ramp=True)
 
 
 def ramp(base, stride, lanes, span=None):

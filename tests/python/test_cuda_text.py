@@ -230,3 +230,70 @@ def test_threads_gather_into_several_tiles_without_waiting():
     """A vectorized loop of an asynchronous scope that stores to two tiles is a copy for each, and the barrier hears of both later."""
     text = text_of(rows_in_two_tiles)
     assert text.count("cp.async.cg.shared.global") == 2 and "cp.async.wait_group" not in text
+
+
+def grouped(where, threads=128):
+    """A product of one group's rows: how many tiles it has, and where they begin, is read from memory."""
+
+    @T.prim_func
+    def main(A: T.Tensor((1024, 512), "float16"), W: T.Tensor((8, 512, 128), "float16"), first: T.Tensor((8,), "int32"), C: T.Tensor((8, 128, 128), "float16")):
+        with T.Kernel(8, threads=threads) as b:
+            a, w = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((128, 128), "float32")
+            T.clear(c)
+            if where == "bound":
+                for k in T.Pipelined(T.ceildiv(first[b], 64), num_stages=2):
+                    T.copy(A[b * 128, k * 64], a)
+                    T.copy(W[b, k * 64, 0], w)
+                    T.gemm(a, w, c)
+            elif where == "branch":
+                row = T.alloc_var("int32")
+                row = 0
+                for e in range(8):
+                    if first[e] <= b * 128:
+                        row = first[e]
+                    elif first[e] > 900:
+                        row = row + 1
+                for k in T.Pipelined(8, num_stages=2):
+                    T.copy(A[row, k * 64], a)
+                    T.copy(W[b, k * 64, 0], w)
+                    T.gemm(a, w, c)
+            else:
+                for k in T.Pipelined(8, num_stages=2):
+                    page = first[k]
+                    T.copy(A[page * 128, 0], a)
+                    T.copy(W[page, b * 64, 0], w)
+                    T.gemm(a, w, c)
+            T.copy(c, C[b, 0, 0])
+
+    return main
+
+
+def test_what_memory_says_of_a_pipeline_is_known_ahead():
+    """Its bounds, a place that a branch chooses: the loader knows them. Of pages a block without one reads the next ahead."""
+    for where in ("bound", "branch", "page"):
+        assert "tw_tma_load" in text_of(grouped(where)), where
+    assert text_of(grouped("page", threads=64)).count("cp.async.c") > 2
+
+
+@pytest.mark.parametrize("where", ["bound", "branch", "page"])
+def test_engines_agree_on_what_memory_says(where):
+    rng = np.random.default_rng(3)
+    first = np.array([64, 0, 130, 512, 7, 320, 448, 200], "int32")
+    a, w = rng.standard_normal((1024, 512)).astype("float16"), rng.standard_normal((8, 512, 128)).astype("float16")
+    results = []
+    for engine in ("interpreter", "cpu", "simulator"):
+        results.append(np.zeros((8, 128, 128), "float16"))
+        tw.compile(grouped(where, 64 if where == "page" else 128), engine=engine)(a, w, first % 8 if where == "page" else first, results[-1])
+    for other in results[1:]:
+        assert np.allclose(results[0].astype("float32"), other.astype("float32"), rtol=1e-2, atol=0.2)
+
+
+def test_neighbours_of_a_thread_need_no_barrier():
+    @T.prim_func
+    def main(A: T.Tensor((1024,), "float32"), B: T.Tensor((1024,), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            i = bx * 512 + T.get_thread_binding() * 4
+            B[i : i + 4] = A[i : i + 4]
+
+    assert "__syncthreads" not in text_of(main)

@@ -547,6 +547,24 @@ def test_memory_of_vectors(engine):
         T.ieee_add(1.0, 2.0, "rx")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_of_a_ramp_count_from_the_end(engine):
+    """Where they are negative, each for itself, though only run time knows; of a lane that is known, as of a number."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16,), "float32"), B: T.Tensor((5, 4), "float32"), C: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=1):
+            for t in T.serial(4):
+                B[t, T.Ramp(0, 1, 4)] = A[T.Ramp(2 * t - 3, 1, 4)]
+                C[T.Ramp(t - 2, 1, 2)] = B[t, 0:2]
+            B[4, T.Ramp(-4, 1, 4)] = A[T.Ramp(-2, 1, 4)]
+
+    a, b, c = (array_for(engine, x.astype("float32")) for x in (np.arange(16), np.zeros((5, 4)), np.zeros(16)))
+    tw.compile(main, engine=engine)(a, b, c)
+    assert b.tolist() == [[13, 14, 15, 0], [15, 0, 1, 2], [1, 2, 3, 4], [3, 4, 5, 6], [14, 15, 0, 1]]
+    assert c.tolist() == [1, 3, 4, *[0] * 11, 13, 15]
+
+
 def test_thread_binding_takes_its_axis_second():
     @T.prim_func
     def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
