@@ -16,15 +16,24 @@ def _on_cpu(value):
     return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
 
 
+def _numbered(value):
+    """A device may be a number too, as torch.cuda.current_device() gives it."""
+    return "cpu" if type(value) is int else _on_cpu(value)
+
+
 _is_cuda = torch.Tensor.is_cuda.__get__
+_MOVES = {torch.Tensor.to: 1, torch._C._nn._parse_to: 0}  # which argument is a device, or a dtype, or a tensor
 
 
 class _Devices(TorchFunctionMode):
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         if function == _is_cuda:
             return True  # programs ask it of what they are given, and of what they made for the device
-        kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in (kwargs or {}).items() if k != "pin_memory"}
-        return function(*(_on_cpu(a) for a in args), **kwargs)
+        kwargs = {k: _numbered(v) if k == "device" else v for k, v in (kwargs or {}).items() if k != "pin_memory"}
+        args = [_on_cpu(a) for a in args]
+        at = _MOVES.get(function, len(args))
+        args[at : at + 1] = [_numbered(a) for a in args[at : at + 1]]
+        return function(*args, **kwargs)
 
 
 class _Event:

@@ -88,6 +88,9 @@ def double(N):
 
 def test_double():
     assert double(8)(torch.ones(8, device="cuda")).tolist() == [2] * 8
+    numbered = torch.cuda.current_device()  # a device may be a number
+    layer = torch.nn.Linear(8, 8).to(numbered)
+    assert torch.randint(2, 3, (8,), device=numbered).to(numbered, torch.float16).tolist() == [2] * 8 == [layer.in_features // 4] * 8
 
 if __name__ == "__main__":
     test_double()
