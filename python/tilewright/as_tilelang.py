@@ -4,9 +4,14 @@ import contextlib
 import functools
 import importlib.machinery
 import importlib.util
+import inspect
+import json
+import logging
 import os
+import pathlib
 import sys
 import types
+import typing
 
 import tilewright
 
@@ -285,6 +290,15 @@ def _made(name, content):
     return module
 
 
+def _imported_by_the_autotuner():
+    """What `from tilelang.autotuner import *` brought besides while that was one file: programs name it without imports of
+    their own."""
+    of_typing = ("Any", "Callable", "Dict", "List", "Literal", "Optional", "Tuple", "Union")
+    of_python = {m.__name__: m for m in (functools, inspect, json, logging, os, sys)}
+    named = {n: getattr(typing, n) for n in of_typing}
+    return {"tilelang": sys.modules["tilelang"], "tvm": sys.modules.get("tvm"), "partial": functools.partial, "Path": pathlib.Path, **of_python, **named}
+
+
 def install(force=False, for_children=None):
     """Puts the modules where `import tilelang` finds them. for_children: in processes of Python that this one starts too;
     where nobody says, if no TileLang is installed, which they would find."""
@@ -314,6 +328,7 @@ def install(force=False, for_children=None):
         if parent and not callable(vars(language if parent == "tilelang.language" else sys.modules[parent]).get(child)):
             setattr(sys.modules[parent], child, sys.modules[name])
     sys.modules["tilelang"].tvm = sys.modules.get("tvm")
+    vars(sys.modules["tilelang.autotuner"]).update(_imported_by_the_autotuner())
     sys.meta_path.append(tilelang_parts.Finder)
     if not is_installed if for_children is None else for_children:
         children.prepare(not real_tvm)

@@ -333,6 +333,9 @@ def edited_too(code, target):
     return code
 assert edited("x", None) == "x" and edited_too("y", None) == "y"
 tilelang.clear_cache()
+space = {}
+exec("from tilelang.autotuner import *", space)
+assert space["tilelang"] is tilelang and {"autotune", "AutoTuner", "partial", "List", "tvm"} <= set(space)
 from tilelang.autotuner import autotune, jit
 @autotune(configs=[{"block": 4}, {"block": 8}], keys=["block"], warmup=1, rep=1)
 @jit(out_idx=[1], supply_prog=lambda params: [np.ones(8, "float32")], ref_prog=lambda a: a * 2, skip_check=True, profiler="auto", target="auto")
