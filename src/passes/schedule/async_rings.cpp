@@ -126,7 +126,8 @@ class PipelinedLoops {
               analysis::writes_of(n.body, p_.root(load->buffer), p_) == 0 &&
               !looks_by_names(n, make_stmt(Let{{}, x}));
     });
-    return known && !(chooses && on_chip);
+    // Beyond a tensor there are zeros; on chip only what a turn reads is there.
+    return known && !(on_chip && (chooses || constant_int(n.extent).value_or(0) < 1));
   }
   // An element that says where a copy reads, read into a thread's own variable a turn before.
   struct Ahead {
