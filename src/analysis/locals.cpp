@@ -69,24 +69,19 @@ class KeptValue {
   }
   void statement(const Stmt& s) {
     if (++steps_ > kMostSteps) is_read_ = true;
-    if (!used_roots({s}, p_).contains(id_)) return;
-    for_each_expr(s, [&](const Expr& whole) {
-      walk(whole, [&](const Expr& e) {
-        if (const auto* n = e.as<Address>(); n && p_.root(n->buffer) == id_) read_all();
-      });
-    });
+    const Uses& uses = uses_of(s);
+    if (!uses.any) return;
+    if (uses.address) read_all();
     const auto* wgmma = s.as<Wgmma>();
     const bool clears = wgmma && wgmma->clear && value_at(wgmma->clear, at_) == 1;
-    const std::vector<Effect> effects = effects_of(s).list;
-    const auto is_mine = [&](const Effect& e) { return e.region.valid() && p_.root(e.region.buffer) == id_; };
     const auto is_write = [&](const Effect& e) {
       return e.access == Access::Write ||
              (clears && e.access == Access::Accumulate && e.region.buffer == wgmma->c.buffer);
     };
-    for (const Effect& e : effects)
-      if (is_mine(e) && !is_write(e) && e.access != Access::Order) touch(e.region, false);
-    for (const Effect& e : effects)
-      if (is_mine(e) && is_write(e)) touch(e.region, true);
+    for (const Effect& e : uses.effects)
+      if (!is_write(e) && e.access != Access::Order) touch(e.region, false);
+    for (const Effect& e : uses.effects)
+      if (is_write(e)) touch(e.region, true);
     if (const auto* n = s.as<For>()) return loop(*n);
     if (const auto* n = s.as<If>()) return branch(*n);
     const std::vector<bool> before = written_;
@@ -95,6 +90,27 @@ class KeptValue {
       run(body);
       written_ = before, known_.resize(known);
     });
+  }
+  // What a statement has to do with the buffer, in every turn of the loops around it.
+  struct Uses {
+    bool any = false, address = false;  // of it or of what is in it; takes its address
+    std::vector<Effect> effects;
+  };
+  const Uses& uses_of(const Stmt& s) {
+    const auto [at, is_new] = uses_.try_emplace(&*s);
+    Uses& out = at->second;
+    if (!is_new) return out;
+    out.any = used_roots({s}, p_).contains(id_);
+    if (!out.any) return out;
+    for_each_expr(s, [&](const Expr& whole) {
+      walk(whole, [&](const Expr& e) {
+        const auto* n = e.as<Address>();
+        out.address = out.address || (n && p_.root(n->buffer) == id_);
+      });
+    });
+    for (const Effect& e : effects_of(s).list)
+      if (e.region.valid() && p_.root(e.region.buffer) == id_) out.effects.push_back(e);
+    return out;
   }
   void branch(const If& n) {
     if (const auto taken = value_at(n.condition, at_)) return run(*taken ? n.then_body : n.else_body);
@@ -175,6 +191,7 @@ class KeptValue {
   const BufferId id_;
   Point at_;
   std::vector<bool> written_;
+  std::map<const StmtNode*, Uses> uses_;
   std::vector<std::pair<Expr, std::vector<bool>>> known_;  // to be written where the condition holds
   int64_t steps_ = 0;
   bool is_read_ = false;
