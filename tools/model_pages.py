@@ -95,8 +95,16 @@ SLOTS = "2026-11-29-slots"
 RANDOM = {"2026-11-29-random-2": 2, "2026-11-29-random": 2, "2026-11-28-random-5": 4}  # and from how many stages on it counts
 
 
+# Of these pairs of blocks share a tile now and did not, or the other way round: they were measured under another plan.
+OTHER_PLANS = {
+    ("gemm float16 nt 256x7168x16384", "128x96x64:2:256"),
+    ("gemm bfloat16 nn 3072x3072x3072", "128x32x64:2:256"), ("gemm bfloat16 nn 7040x1088x1344", "128x32x128:4:256"),
+    ("gemm bfloat16 nn 8192x8192x8192", "128x96x32:3:256"), ("gemm float16 nn 8192x8192x8192", "128x96x32:5:256"),
+}  # fmt: skip
+
+
 def _random():
-    seen = set()
+    seen = set(OTHER_PLANS)
 
     def row_of(case, choice, us):
         if (case, choice) not in seen:
@@ -344,7 +352,9 @@ def said_of_ranks(rows):
     (all_of_them, tiles), (three, shapes), (six, of_six) = ranks_within_shapes(rows)
     text = (f"Which of the random tiles of one shape is faster: the rank correlation of predicted and measured times is {all_of_them:.2f} over {tiles} tiles, "
             f"each in parts of its shape's mean. Shape by shape, where three tiles are the most that many have and a program's tiles are often the same but for "
-            f"stages, it is {three:.2f} in the mean of {shapes}, and {six:.2f} of the {of_six} with six or more. No constant of the model is fitted to these products.")  # fmt: skip
+            f"stages, it is {three:.2f} in the mean of {shapes}, and {six:.2f} of the {of_six} with six or more. Kernels that were "
+            f"measured again are 1% apart in the median; predictions with errors of 3% at random would reach 0.90 here. The model's terms, and how much longer "
+            f"a slot waits for memory, were chosen with these products in view; no other constant is fitted to them.")  # fmt: skip
     return ["", *_wrapped(text, 0), ""]
 
 

@@ -10,6 +10,7 @@
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 #include "plan/residency.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
@@ -47,10 +48,13 @@ constexpr double kGridMeets = 2000;  // clocks until all blocks know that all ha
 // they lie together in groups of 16 or 18 (small products: 33 clusters of three run at a time and 43 do not, 22 of four
 // do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
 constexpr double kInClusters = 0.78;
-// Clocks around a product for which its turn waits before it releases what it multiplied; and from a release until the
-// slot is full again, of which those of all slots run beside each other (small products: in tiles of 64x32 by 128,
-// 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
-constexpr double kTurnAlone = 210, kRoundTrip = 2000;
+// Clocks around a product for which its turn waits before it releases what it multiplied (small products: in tiles of
+// 64x32 by 128, 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
+constexpr double kTurnAlone = 210;
+// From a release until the slot is full again: clocks, of what the L2 cache holds, and bytes behind which waits what
+// comes from memory. With the product that uses it that is a slot's round, of which those of all slots run beside each
+// other (fitted to rings of two and more slots, bench/results/2026-11-29-slots.json, and to small products).
+constexpr double kRoundTrip = 1200, kWaitingBytes = 5.5e6;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows in tiles of 192 and 256, bench/results/2026-11-28-random-3.json and
 // -4.json: 6.1, 6.3, 6.6, 6.8, 7.0, 6.1).
@@ -92,7 +96,7 @@ class Pricer {
     for (BufferId id : added_to_)
       if (streams) fix_up += 2 * bytes_of_tile(id) / machine_.result_bytes;
     if (streams) fix_up += kGridMeets + out_.epilogue;
-    const double moved = memory_bytes();
+    const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
@@ -109,9 +113,12 @@ class Pricer {
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
-    double busy = ahead
-                      ? std::max({computing, out_.shared, out_.l2, hides_results ? out_.epilogue - kResultLatency : 0})
-                      : computing + out_.shared + out_.l2;
+    double loads = out_.l2;
+    // While results leave the loader fills the slots of the next tile.
+    if (plan_.is_persistent() && plan_.has_loader() && out_.waves > 1 && !hides_results)
+      loads -= std::min({loads, out_.epilogue, bytes_of_rings() / machine_.l2_bytes});
+    double busy = ahead ? std::max({computing, out_.shared, loads, hides_results ? out_.epilogue - kResultLatency : 0})
+                        : computing + out_.shared + loads;
     if (!plan_.is_persistent() && !streams) busy = std::max(busy, kBlock / beside);
     const double all_waves = static_cast<double>(out_.waves), taken_waves = streams ? tiles_ / taken : all_waves;
     const double clocks = taken_waves * busy * wave + (hides_results ? 1 : all_waves) * out_.epilogue + kFirst + fix_up;
@@ -206,12 +213,30 @@ class Pricer {
     int64_t slots = INT64_MAX;
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
-    double turn = kRoundTrip / static_cast<double>(slots);
-    if (plan_.work.shared.valid() && plan_.takes(Role::Takes::TilesInTurn)) turn = std::max(turn, kPairTurn);
-    if (!plan_.order_of(loop.var)) turn = std::max(turn, product_ / warpgroups(*product) + kTurnAlone);
+    const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = plan_.work.shared.valid();
+    // Each block loads its tiles, and what several of them load comes from memory once.
+    const double all = loaded_ * tiles_ * static_cast<double>(plan_.work.parts);
+    const double of_memory = all > 0 ? std::min(1.0, memory_bytes(true) / all) : 0;
+    const double waits = kWaitingBytes / machine_.memory_bytes * machine_.clock * of_memory;
+    double turn = (kRoundTrip + waits + product_) / static_cast<double>(slots);
+    if (in_pairs && in_turn) turn = std::max(turn, kPairTurn);
+    // What stands around one team's product runs beside the other's; pairs of blocks keep step.
+    const double alone =
+        in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);
+    if (!plan_.order_of(loop.var)) turn = std::max(turn, alone);
     alone_ += turns * turn;
   }
-  double warpgroups(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }
+  double slabs(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }  // of 64 rows
+  // That share a product: the program's, or a team's.
+  double warpgroups() const {
+    const auto computes = std::ranges::find(plan_.roles, Role::Job::Compute, &Role::job);
+    return static_cast<double>(computes->warps * kWarpThreads / target::kWarpgroupThreads);
+  }
+  double bytes_of_rings() const {
+    double bytes = 0;
+    for (const Ring& r : plan_.rings) bytes += r.ahead ? static_cast<double>(r.slots * r.bytes) : 0;
+    return bytes;
+  }
   int64_t multiprocessors_taken() const {
     const int64_t all = target_.multiprocessors, parts = plan_.work.parts;
     return parts > 2 ? static_cast<int64_t>(static_cast<double>(all) * kInClusters) / parts * parts : all;
@@ -233,7 +258,7 @@ class Pricer {
     product_ = m * n * k / rate;
     out_.matrix += times * product_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
-    const double groups = by_warpgroups ? warpgroups(g) : 1;
+    const double groups = by_warpgroups ? slabs(g) : 1;
     for (const Region* r : {&g.a, &g.b})
       if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / machine_.shared_bytes;
   }
@@ -245,6 +270,7 @@ class Pricer {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
       const double part = c.to.buffer == plan_.work.shared ? kHalf : 1;
+      loaded_ += times * bytes_within(c);
       const double clocks = times * bytes_within(c) / machine_.l2_bytes * part;
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
       if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
@@ -323,21 +349,21 @@ class Pricer {
     out_.special += points * by_special;
     out_.issue += points * std::max({by_special, conversions / machine_.conversions, all});
   }
-  // Of every tensor that the launch mentions, all of it once, and again where it is both read and written.
-  double memory_bytes() {
+  // Of the tensors that the launch reads or writes, all of each once.
+  double memory_bytes(bool reads) {
     double bytes = 0;
-    std::set<BufferId> read, written;
+    std::set<BufferId> tensors;
     walk(launch_.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
-        if (e.region.valid() && e.access != Access::Order)
-          (e.access == Access::Read ? read : written).insert(p_.root(e.region.buffer));
+        if (e.region.valid() && e.access != Access::Order && (e.access == Access::Read) == reads)
+          tensors.insert(p_.root(e.region.buffer));
     });
-    for (BufferId id : used_roots(launch_.body, p_)) {
+    for (BufferId id : tensors) {
       const Buffer& b = p_.buffer(id);
       if (b.space != Space::Global) continue;
       double elements = 1;
       for (const Expr& e : b.shape) elements *= static_cast<double>(known(e));
-      bytes += elements * b.type.bits / 8 * (read.contains(id) && written.contains(id) ? 2 : 1);
+      bytes += elements * b.type.bits / 8;
     }
     return bytes;
   }
@@ -350,6 +376,7 @@ class Pricer {
   Substitution known_;  // of variables
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
+  double loaded_ = 0;   // bytes of a tile that copies bring from global memory
   double product_ = 0;  // clocks of the last one that was counted
   double alone_ = 0;    // of turns that nothing else runs beside
   bool is_known_ = true;

@@ -241,6 +241,37 @@ TEST(Price, RingsHaveTheSlotsThatWereFastest) {
   EXPECT_GE(seen, 8u);
 }
 
+// What the fewest slots of a ring cost beside the most that were measured.
+TEST(Price, KnowsWhatSlotsAreWorth) {
+  const Json results = Json::parse(text_of(kResults + "2026-11-29-slots.json"));
+  std::vector<double> off;
+  for (const char* part : {"before", "after"})
+    for (const Json& row : results[part]) {
+      std::istringstream words{row["case"].get<std::string>()};
+      std::string type, order, m, n, k, tiles;
+      words >> type >> order >> m >> n >> k >> tiles;
+      if ((order != "nn" && order != "nt") || std::stoll(k) % numbers_in(tiles)[2] != 0) continue;
+      std::map<int64_t, double> measured;
+      for (int64_t slots = 2; slots <= 8; ++slots)
+        if (const auto us = row["us"].find(fmt::format("ring A_shared, B_shared slots={}", slots));
+            us != row["us"].end())
+          measured[slots] = us->get<double>();
+      if (measured.size() < 2) continue;
+      const auto expected = [&](int64_t slots) {
+        return predict({"bf16:" + order, m + "x" + n + "x" + k, tiles}, fmt::format("ring As, Bs slots={}", slots));
+      };
+      const auto few = *measured.begin(), many = *measured.rbegin();
+      const double is = expected(few.first) / expected(many.first), was = few.second / many.second;
+      if (std::isfinite(is) && is > 0) off.push_back(std::log(is / was));
+    }
+  ASSERT_GT(off.size(), 30u);
+  const double mean = std::accumulate(off.begin(), off.end(), 0.0) / static_cast<double>(off.size());
+  double squares = 0;
+  for (const double o : off) squares += o * o;
+  EXPECT_LT(std::abs(mean), 0.1);
+  EXPECT_LT(std::sqrt(squares / static_cast<double>(off.size())), 0.22);
+}
+
 // Two blocks share a multiprocessor, or one has all the slots that fit: not one with the slots of two.
 TEST(Price, SlotsAreThoseOfThePlanThatIsTaken) {
   const Row row{"bf16:nn", "1536x1536x1536", "64x160x32:4:128"};
