@@ -336,7 +336,7 @@ std::string why_as_written(const Launch& launch) {
 std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch,
                                        const target::GpuTarget& target, const Limits& limits, const Hints& hints,
                                        std::string& why) {
-  const auto parts = iteration_parts(program, launch, brought_tiles(find_rings(program, launch)), why);
+  const auto parts = iteration_parts(program, launch, why);
   if (!parts) return std::nullopt;
   Plan plan;
   Registers registers = kOfCopies;

@@ -1,6 +1,6 @@
 #include "plan/fit_registers.h"
 
-#include "analysis/half_steps.h"
+#include "analysis/live_registers.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
@@ -16,61 +16,6 @@ using analysis::HalfSteps;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads;
-
-// Fragments of a body and of the loops in it: from where to where, in the order of statements, each is alive.
-class Lives {
- public:
-  Lives(const ProgramTables& p, const Launch& launch, const HalfSteps* halves) : p_(p), halves_(halves) {
-    body(launch.body);
-  }
-
-  int64_t most(int64_t threads) const {
-    int64_t out = 0;
-    for (int at = 0; at < now_; ++at) {
-      int64_t bits = 0;
-      for (const auto& [id, life] : lives_)
-        if (life.first <= at && at <= life.last) bits += life.bits;
-      out = std::max(out, bits);
-    }
-    return out / 32 / threads;
-  }
-
- private:
-  struct Life {
-    int first, last;
-    int64_t bits;
-  };
-  void body(const Body& in) {
-    for (const Stmt& s : in) {
-      const int begin = now_;
-      const auto before = lives_;
-      for (const Effect& e : effects_of(s).list)
-        if (e.region.valid()) touch(p_.root(e.region.buffer));
-      if (s.as<Map>()) {
-        for (BufferId id : used_buffers({s})) touch(p_.root(id));
-      } else {
-        for_each_body(s, [&](const Body& inner) { body(inner); });
-      }
-      ++now_;
-      // What was there before a loop and is used in it is alive in all of it.
-      if (s.as<For>() || s.as<While>())
-        for (auto& [id, life] : lives_)
-          if (life.last >= begin && before.contains(id)) life.last = now_ - 1;
-    }
-  }
-  void touch(BufferId id) {
-    const Buffer& b = p_.buffer(id);
-    if (b.space != Space::Fragment || b.rank() < 2) return;
-    const auto [at, is_new] = lives_.try_emplace(id, Life{now_, now_, 0});
-    at->second.last = now_;
-    if (is_new) at->second.bits = elements_on_chip(b) * b.type.bits / (halves_ && halves_->cut.contains(id) ? 2 : 1);
-  }
-
-  const ProgramTables& p_;
-  const HalfSteps* halves_;  // null: steps are whole
-  std::map<BufferId, Life> lives_;
-  int now_ = 0;
-};
 
 // Whether the body means the same with any number of threads.
 bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
@@ -125,16 +70,12 @@ bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSte
 
 }  // namespace
 
-int64_t live_registers(const ProgramTables& program, const Launch& launch) {
-  return Lives(program, launch, nullptr).most(launch.threads[0]);
-}
-
 Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t most, const Hints& hints) {
   if (hints.own_threads_and_steps) return {};
   bool multiplies = false;
   walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
   if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
-  const int64_t own = live_registers(program, launch);
+  const int64_t own = analysis::live_registers(program, launch, launch.threads[0]);
   const bool fixed = hints.fits_are_fixed();
   if ((own <= most && !fixed) || has_own_layouts(program, launch)) return {};
   std::optional<HalfSteps> halved;
@@ -154,7 +95,7 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
     const bool is_fixed =
         way.threads == hints.threads.value_or(launch.threads[0]) &&
         (way.halves ? hints.half_steps_of == program.var(way.halves->loop).name : !hints.half_steps_of);
-    const int64_t live = Lives(program, launch, way.halves).most(way.threads);
+    const int64_t live = analysis::live_registers(program, launch, way.threads, way.halves);
     if (fixed ? !is_fixed : live > most) continue;
     Fit fit;
     if (way.halves) fit.half_steps_of = way.halves->loop;

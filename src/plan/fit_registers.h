@@ -4,9 +4,6 @@
 
 namespace tilewright::plan {
 
-// Registers that a thread's part of the fragments takes where most of them are alive at a time.
-int64_t live_registers(const ir::ProgramTables& program, const ir::Launch& launch);
-
 // Steps half as long (analysis/half_steps.h), two warpgroups where the program has one, or both, where its own tiles
 // want more than `most` registers a thread, or as the hints fix. Nothing: the launch stays as it is.
 Fit fit_registers(const ir::ProgramTables& program, const ir::Launch& launch, int64_t most, const Hints& hints = {});

@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
+#include "analysis/columns.h"
 #include "analysis/stored_once.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -31,8 +32,7 @@ constexpr size_t kMaxRings = 4;  // one for each warp of the loader's warpgroup
 
 class Finder {
  public:
-  Finder(const ProgramTables& p, const Launch& launch, const std::vector<BroughtTile>& brought)
-      : p_(p), launch_(launch), brought_(brought) {}
+  Finder(const ProgramTables& p, const Launch& launch) : p_(p), launch_(launch) {}
 
   // Whether two teams would take iterations at all.
   bool applies() {
@@ -84,13 +84,16 @@ class Finder {
 
   // ---- what the launch is made of
   std::string find_tiles() {
-    for (const BroughtTile& t : brought_) {
-      const Copy& copy = *t.copy.as<Copy>();
-      const Buffer& to = p_.buffer(copy.to.buffer);
-      if (t.loop && t.loop != parts_.loop) return refuse("'{}' is brought in another loop", copy.to.buffer);
-      if (!is_whole(copy.to, to) || to.rank() != 2) return refuse("'{}' is not brought whole", copy.to.buffer);
-      parts_.tiles.push_back({t.copy, copy.to.buffer, LoopTile::By::Tma, t.loop != nullptr});
-    }
+    const FoundRings found = find_rings(p_, launch_);
+    for (const FoundRing& r : found.rings)
+      for (const Stmt& s : r.copies) {
+        const Copy& copy = *s.as<Copy>();
+        const Buffer& to = p_.buffer(copy.to.buffer);
+        const bool in_loop = !r.nest.empty();
+        if (in_loop && r.nest.back() != parts_.loop) return refuse("'{}' is brought in another loop", copy.to.buffer);
+        if (!is_whole(copy.to, to) || to.rank() != 2) return refuse("'{}' is not brought whole", copy.to.buffer);
+        parts_.tiles.push_back({s, copy.to.buffer, LoopTile::By::Tma, in_loop});
+      }
     for (const Stmt& s : parts_.loop->body) {
       const auto* map = s.as<Map>();
       const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
@@ -220,7 +223,7 @@ class Finder {
       if (p_.buffer(id).space != Space::Global) return refuse("a name is of what '{}' holds", id);
     return "";
   }
-  bool narrows(const Stmt& s) const { return columns_are_apart(p_, s, parts_.result); }
+  bool narrows(const Stmt& s) const { return analysis::columns_are_apart(p_, s, parts_.result); }
   // Statements that make fragments of others, or the last product's operand.
   std::string computes_only(const Stmt& s, bool behind_products) {
     for (BufferId id : written_by({s}, p_))
@@ -388,41 +391,11 @@ class Finder {
 
   const ProgramTables& p_;
   const Launch& launch_;
-  const std::vector<BroughtTile>& brought_;
   size_t at_ = 0;  // the loop's place in the launch
   IterationParts parts_;
 };
 
 }  // namespace
-
-std::optional<size_t> column_of(const ProgramTables& p, const Map& map, BufferId matrix) {
-  std::optional<size_t> out;
-  bool fits = true;
-  auto access = [&](const std::vector<Expr>& indices) {
-    const auto at = followed(indices, map.vars);
-    fits = fits && at && at->dims.size() == 2 && at->dims[1] >= 0 && at->first[1] == 0;
-    if (!fits) return;
-    const auto column = static_cast<size_t>(at->dims[1]);
-    fits = (!out || *out == column) && constant_int(map.extents[column]) == constant_int(p.buffer(matrix).shape[1]);
-    out = column;
-  };
-  walk_exprs(map.body, [&](const Expr& e) {
-    if (const auto* n = e.as<Load>(); n && n->buffer == matrix) access(n->indices);
-  });
-  walk(map.body, [&](const Stmt& s) {
-    if (const auto* n = s.as<Store>(); n && n->to.buffer == matrix) access(n->to.indices);
-  });
-  return fits ? out : std::nullopt;
-}
-
-bool columns_are_apart(const ProgramTables& p, const Stmt& s, BufferId result) {
-  if (const auto* n = s.as<Fill>()) return is_whole(n->to, p.buffer(result));
-  if (const auto* n = s.as<Copy>())
-    return n->from.buffer == result && is_whole(n->from, p.buffer(result)) &&
-           constant_int(n->to.extent.back()) == constant_int(n->from.extent.back());
-  const auto* n = s.as<Map>();
-  return n && column_of(p, *n, result);
-}
 
 std::vector<Expr> row_of(const ProgramTables& p, const IterationParts& parts, const LoopTile& gathered,
                          const Expr& row) {
@@ -444,16 +417,8 @@ std::vector<Expr> row_of(const ProgramTables& p, const IterationParts& parts, co
   return out;
 }
 
-std::vector<BroughtTile> brought_tiles(const FoundRings& found) {
-  std::vector<BroughtTile> out;
-  for (const FoundRing& r : found.rings)
-    for (const Stmt& s : r.copies) out.push_back({s, r.nest.empty() ? nullptr : r.nest.back()});
-  return out;
-}
-
-std::optional<IterationParts> iteration_parts(const ProgramTables& program, const Launch& launch,
-                                              const std::vector<BroughtTile>& brought, std::string& why) {
-  Finder finder(program, launch, brought);
+std::optional<IterationParts> iteration_parts(const ProgramTables& program, const Launch& launch, std::string& why) {
+  Finder finder(program, launch);
   if (!finder.applies()) return std::nullopt;
   why = finder.misfit();
   if (!why.empty()) return std::nullopt;

@@ -6,14 +6,6 @@
 
 namespace tilewright::plan {
 
-// A tile that the loader may bring by TMA.
-struct BroughtTile {
-  ir::Stmt copy;
-  const ir::For* loop = nullptr;  // around it; null: once, before the loop
-};
-
-std::vector<BroughtTile> brought_tiles(const plan::FoundRings& found);
-
 // A tile, and the statement by which it is brought: a copy that TMA does; a Map that takes rows from anywhere in a
 // tensor; a Map of a few elements that everybody may find out.
 struct LoopTile {
@@ -44,16 +36,11 @@ struct IterationParts {
 
 // None: `why` says what is against it; empty: the launch has no such loop.
 std::optional<IterationParts> iteration_parts(const ir::ProgramTables& program, const ir::Launch& launch,
-                                              const std::vector<BroughtTile>& brought, std::string& why);
+                                              std::string& why);
 
 // Where row `row` of a gathered tile begins: the indices in the tensor, without the last one. Rows that a Map of the
 // loop finds out are found out again here.
 std::vector<ir::Expr> row_of(const ir::ProgramTables& program, const IterationParts& parts, const LoopTile& gathered,
                              const ir::Expr& row);
-
-// The variable of a Map along the columns of a matrix; none: it does not go over all of it, one column a point.
-std::optional<size_t> column_of(const ir::ProgramTables& program, const ir::Map& map, ir::BufferId matrix);
-// Whether a statement that touches the result does the same to each of its columns.
-bool columns_are_apart(const ir::ProgramTables& program, const ir::Stmt& s, ir::BufferId result);
 
 }  // namespace tilewright::plan

@@ -1,216 +1,15 @@
 #include "plan/split_turns.h"
 
-#include <algorithm>
-#include <set>
-
-#include "analysis/accessed.h"
-#include "analysis/body_order.h"
-#include "ir/cluster.h"
-#include "ir/effects.h"
+#include "analysis/summed_turns.h"
 #include "ir/extent.h"
-#include "ir/jumps.h"
-#include "ir/operators.h"
-#include "ir/rewrite.h"
 
 namespace tilewright::plan {
 
 using namespace ir;
-using analysis::accessed_by;
 
 namespace {
 
-constexpr size_t kMostDimensions = 3;  // of a grid
-constexpr int64_t kFewestTurns = 24;   // of a block that shares a loop of several products
-
-bool is_zero(const Expr& e) {
-  const auto* c = e.as<Const>();
-  return c && c->bits == 0;
-}
-
-class LoopToSplit {
- public:
-  LoopToSplit(const ProgramTables& p, const Launch& launch, int64_t blocks, std::string& why)
-      : p_(p), launch_(launch), blocks_(blocks), why_(why) {}
-
-  std::optional<SplitLoop> run() {
-    if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
-    if (blocks_ > 1 && launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
-    if (!find()) return std::nullopt;
-    out_.turns = constant_int(loop().extent);
-    if (out_.turns && *out_.turns < blocks_)
-      return refuse("'{}' has {} turns for {} blocks", name(loop().var), *out_.turns, blocks_);
-    if (may_jump(loop().body)) return refuse("'{}' may end early", name(loop().var));
-    const auto end = launch_.body.begin() + static_cast<std::ptrdiff_t>(out_.at);
-    before_.assign(launch_.body.begin(), end), after_.assign(end + 1, launch_.body.end());
-    if (!is_done_twice_alike(before_) || !sums() || !is_made_in_turns() || !keeps_what_it_reads()) return std::nullopt;
-    return out_;
-  }
-
- private:
-  template <class... Args>
-  std::nullopt_t refuse(fmt::format_string<Args...> format, Args&&... args) {
-    why_ = fmt::format(format, std::forward<Args>(args)...);
-    return std::nullopt;
-  }
-  const For& loop() const { return *launch_.body[out_.at].as<For>(); }
-  const std::string& name(VarId id) const { return p_.var(id).name; }
-  const std::string& name(BufferId id) const { return p_.buffer(id).name; }
-
-  bool find() {
-    size_t loops = 0;
-    walk(launch_.body, [&](const Stmt& s) {
-      const auto* loop = s.as<For>();
-      loops += loop && loop->kind == LoopKind::Pipelined;
-    });
-    const auto found = std::ranges::find_if(launch_.body, [](const Stmt& s) {
-      const auto* loop = s.as<For>();
-      return loop && loop->kind == LoopKind::Pipelined;
-    });
-    if (loops != 1 || found == launch_.body.end()) {
-      refuse("it has {} pipelined loops{}", loops, loops == 1 ? ", but not at the top of its body" : "");
-      return false;
-    }
-    out_.at = static_cast<size_t>(found - launch_.body.begin());
-    return true;
-  }
-  // What every block does for itself must concern nobody else.
-  bool is_done_twice_alike(const Body& body) {
-    bool alone = true;
-    walk(body, [&](const Stmt& s) {
-      for (const Effect& e : effects_of(s).list)
-        if (const bool global = e.region.valid() && p_.buffer(p_.root(e.region.buffer)).space == Space::Global;
-            alone && global && e.access != Access::Read) {
-          alone = false;
-          refuse("'{}' is written before the loop is over, and every block would", name(e.region.buffer));
-        }
-      if (alone && (s.as<Print>() || s.as<Call>())) {
-        alone = false;
-        refuse("a {} stands before the loop's end, and every block would execute it", name_of(s));
-      }
-    });
-    return alone;
-  }
-  // What products of the loop add to, from zero on, while nobody looks.
-  bool sums() {
-    std::set<BufferId> seen;
-    size_t products = 0;
-    for (const Stmt& s : loop().body) {
-      const auto* g = s.as<Gemm>();
-      if (!g) continue;
-      const std::vector<Expr>& a = g->a.extent;
-      out_.depth = ++products == 1 ? constant_int(a[a.size() - (g->transpose_a ? 2 : 1)]) : std::nullopt;
-      if (seen.insert(g->c.buffer).second) out_.sums.push_back(g->c.buffer);
-    }
-    if (out_.sums.empty()) {
-      refuse("'{}' has no product", name(loop().var));
-      return false;
-    }
-    return std::ranges::all_of(out_.sums, [&](BufferId id) { return is_sum(id); });
-  }
-  bool is_sum(BufferId id) {
-    const Buffer& b = p_.buffer(id);
-    if (b.space != Space::Fragment || b.is_view() || b.reducer) {
-      refuse("products add to '{}', which is no fragment of its own", b.name);
-      return false;
-    }
-    bool starts = false, first = true;
-    for (const Stmt& s : loop().body) {
-      if (!accessed_by({s}, p_).contains(id)) continue;
-      const auto* g = s.as<Gemm>();
-      if (!g || !g->completion.immediate() || analysis::accesses_of({s}, id, p_) != 1) {
-        refuse("'{}' is used in the loop by more than products that add to it", b.name);
-        return false;
-      }
-      if (g->clear && constant_int(g->clear) != 0) {
-        if (!first || !is_first_turn(g->clear) || !is_whole(g->c, b)) {
-          refuse("a product clears '{}' in other turns than the first", b.name);
-          return false;
-        }
-        starts = true;
-      }
-      first = false;
-    }
-    if (starts && !out_.turns) {
-      refuse("how many turns '{}' has is not known, and a block without one would not clear '{}'", name(loop().var),
-             b.name);
-      return false;
-    }
-    if (!starts && !is_cleared_before(id)) {
-      refuse("'{}' is not cleared before the loop", b.name);
-      return false;
-    }
-    return true;
-  }
-  bool is_first_turn(const Expr& e) const {
-    return equal(e, binary(BinaryOp::Eq, var(loop().var, p_.var(loop().var).type), loop().begin));
-  }
-  bool is_cleared_before(BufferId id) const {
-    for (size_t i = before_.size(); i-- > 0;) {
-      if (!accessed_by({before_[i]}, p_).contains(id)) continue;
-      const auto* fill = before_[i].as<Fill>();
-      return fill && is_zero(fill->value) && is_whole(fill->to, p_.buffer(id));
-    }
-    return false;
-  }
-  // All else that a turn changes is made anew in it, and nobody asks for it afterwards.
-  bool is_made_in_turns() {
-    if (!is_done_twice_alike(loop().body)) return false;
-    const analysis::Buffers later = accessed_by(after_, p_);
-    for (BufferId id : changed_roots(loop().body, p_)) {
-      if (std::ranges::find(out_.sums, id) != out_.sums.end()) continue;
-      const auto first =
-          std::ranges::find_if(loop().body, [&](const Stmt& s) { return accessed_by({s}, p_).contains(id); });
-      const bool anew = first != loop().body.end() && analysis::writes_whole(*first, id, p_) &&
-                        !analysis::read_by({*first}, p_).contains(id);
-      if (anew && !later.contains(id)) continue;
-      refuse("what a turn leaves in '{}' is used after it", name(id));
-      return false;
-    }
-    return true;
-  }
-
-  // One block stores the results while another may still read what all of them read before.
-  bool keeps_what_it_reads() {
-    analysis::Buffers read = analysis::read_by(before_, p_), written = analysis::written_by(after_, p_);
-    read.merge(analysis::read_by(loop().body, p_));
-    std::erase_if(written, [&](BufferId id) { return p_.buffer(id).space != Space::Global; });
-    for (BufferId id : read)
-      if (analysis::may_overlap(id, written, p_)) {
-        refuse("every block reads '{}' before the loop is over, and one writes to it behind", name(id));
-        return false;
-      }
-    return true;
-  }
-
-  const ProgramTables& p_;
-  const Launch& launch_;
-  const int64_t blocks_;
-  std::string& why_;
-  SplitLoop out_;
-  Body before_, after_;
-};
-
-}  // namespace
-
-std::optional<SplitLoop> split_loop(const ProgramTables& program, const Launch& launch, int64_t blocks,
-                                    std::string& why) {
-  return LoopToSplit(program, launch, blocks, why).run();
-}
-
-std::optional<SplitLoop> streamed_loop(const ProgramTables& program, const Launch& launch, std::string& why) {
-  auto out = split_loop(program, launch, 1, why);
-  if (!out) return std::nullopt;
-  const For& loop = *launch.body[out->at].as<For>();
-  std::set<VarId> of_tile = bound_vars(launch.body);
-  of_tile.insert(launch.block.begin(), launch.block.end());
-  for (const Expr& e : {loop.begin, loop.extent})
-    for (VarId v : used_vars(e))
-      if (of_tile.contains(v)) {
-        why = fmt::format("how many turns '{}' has depends on the tile", program.var(loop.var).name);
-        return std::nullopt;
-      }
-  return out;
-}
+constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,
 // 85 by three; 22 of 128x4096x16384 124, 72, 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters
@@ -220,11 +19,14 @@ std::optional<SplitLoop> streamed_loop(const ProgramTables& program, const Launc
 // 480 elements 0.79 (2 of 46 more); four of fewer than 900 take longer than three, of more 3% less.
 constexpr std::pair<int64_t, int64_t> kShares[] = {{4, 900}, {3, 480}, {2, 960}};  // blocks, least elements of each
 
+}  // namespace
+
 int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target) {
   const auto tiles = constant_int(blocks_of(launch));
   if (!tiles || *tiles <= 0) return 1;
   std::string why;
-  const auto found = *tiles * 2 <= target.multiprocessors ? split_loop(program, launch, 2, why) : std::nullopt;
+  const auto found =
+      *tiles * 2 <= target.multiprocessors ? analysis::split_loop(program, launch, 2, why) : std::nullopt;
   if (!found) return 1;
   const int64_t turns = found->turns.value_or(0);
   for (const auto& [blocks, least] : kShares) {

@@ -1,6 +1,7 @@
 #include "passes/schedule/decide_plan.h"
 
 #include "analysis/stored_once.h"
+#include "analysis/summed_turns.h"
 #include "analysis/waiting_blocks.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
@@ -77,7 +78,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
   if (parts > 1) {
     std::string why;
-    if (!plan::split_loop(scratch, launch, parts, why)) {
+    if (!analysis::split_loop(scratch, launch, parts, why)) {
       Plan none;
       none.rejected.push_back({Rejection::Of::Split, std::move(why)});
       return none;
@@ -92,7 +93,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     else if (plan::tensors_stand_by_names(scratch, launch))
       why = "where a tensor lies is computed by the tile of the grid";
     else
-      plan::streamed_loop(scratch, launch, why);
+      analysis::streamed_loop(scratch, launch, why);
     if (!why.empty()) {
       Plan none;
       none.rejected.push_back({Rejection::Of::StreamK, std::move(why)});

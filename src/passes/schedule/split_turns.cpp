@@ -1,11 +1,11 @@
 #include "passes/schedule/split_turns.h"
 
+#include "analysis/summed_turns.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
 #include "passes/schedule/role_code.h"
-#include "plan/split_turns.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -16,7 +16,7 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(TileProgram& p, Launch& launch, int64_t blocks, plan::SplitLoop split)
+  Splitter(TileProgram& p, Launch& launch, int64_t blocks, analysis::SplitLoop split)
       : p_(p), launch_(launch), blocks_(blocks), split_(std::move(split)) {}
 
   void run() {
@@ -141,7 +141,7 @@ class Splitter {
   TileProgram& p_;
   Launch& launch_;
   const int64_t blocks_;
-  const plan::SplitLoop split_;
+  const analysis::SplitLoop split_;
   LocationId at_;
   Expr part_;                                 // the number of the block in its cluster
   BufferId free_, full_;                      // the first block's loop is over; the others' sums are there
@@ -152,7 +152,7 @@ class Splitter {
 
 void split_turns(TileProgram& program, Launch& launch, int64_t blocks) {
   std::string why;
-  auto split = plan::split_loop(program, launch, blocks, why);
+  auto split = analysis::split_loop(program, launch, blocks, why);
   check_internal(split.has_value(), "a launch is split that cannot be: {}", why);
   Splitter(program, launch, blocks, std::move(*split)).run();
 }

@@ -1,13 +1,13 @@
 #include "passes/schedule/stream_k.h"
 
 #include "analysis/accessed.h"
+#include "analysis/summed_turns.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/schedule/role_code.h"
 #include "passes/schedule/walk_tiles.h"
-#include "plan/split_turns.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -18,7 +18,7 @@ namespace {
 
 class Streamer {
  public:
-  Streamer(TileProgram& p, Launch& launch, int64_t blocks, plan::SplitLoop split)
+  Streamer(TileProgram& p, Launch& launch, int64_t blocks, analysis::SplitLoop split)
       : p_(p), tiles_(launch), launch_(launch), split_(std::move(split)), type_(blocks_are_few(launch, p) ? i32 : i64) {
     const auto at = launch.body.begin() + static_cast<std::ptrdiff_t>(split_.at);
     loop_ = *at, at_ = loop_->location;
@@ -184,7 +184,7 @@ class Streamer {
   TileProgram& p_;
   const Launch tiles_;  // as it was
   Launch& launch_;
-  const plan::SplitLoop split_;
+  const analysis::SplitLoop split_;
   const DType type_;  // of numbers of tiles
   Stmt loop_;
   LocationId at_;
@@ -201,7 +201,7 @@ class Streamer {
 
 Body stream_k(TileProgram& program, Launch& launch, int64_t blocks) {
   std::string why;
-  auto split = plan::streamed_loop(program, launch, why);
+  auto split = analysis::streamed_loop(program, launch, why);
   check_internal(split.has_value(), "a launch is streamed that cannot be: {}", why);
   return Streamer(program, launch, blocks, std::move(*split)).run();
 }

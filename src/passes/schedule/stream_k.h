@@ -10,7 +10,7 @@ namespace tilewright::passes {
 // its sums, and when all have come to the end of their runs, he does what is given back: adds those of the others to
 // them, from the last to the first, whoever came when, and does the rest of the launch for the tile. It belongs behind
 // a barrier of the grid, to the threads that compute, in their role: elsewhere the sums would take registers of other
-// roles. Needs a launch whose loop can be streamed (plan/split_turns.h).
+// roles. Needs a launch whose loop can be streamed (analysis/summed_turns.h).
 ir::Body stream_k(ir::TileProgram& program, ir::Launch& launch, int64_t blocks);
 
 }  // namespace tilewright::passes

@@ -1,9 +1,9 @@
 #include "passes/tile/narrow_columns.h"
 
+#include "analysis/columns.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "plan/iteration_parts.h"
 
 namespace tilewright::passes {
 
@@ -28,7 +28,7 @@ std::optional<Stmt> narrowed(ProgramTables& p, const Stmt& s, BufferId result, i
     return make_stmt(std::move(c), s->location);
   }
   const auto* n = s.as<Map>();
-  const auto column = n ? plan::column_of(p, *n, result) : std::nullopt;
+  const auto column = n ? analysis::column_of(p, *n, result) : std::nullopt;
   if (!column) return std::nullopt;
   Map m = *n;
   const DType type = p.var(m.vars[*column]).type;

@@ -7,7 +7,7 @@
 namespace tilewright::passes {
 
 // A statement that touches the matrix as one of `columns` columns of it, from `first` on. None: its columns are not
-// apart (plan/iteration_parts.h, columns_are_apart).
+// apart (analysis/columns.h, columns_are_apart).
 std::optional<ir::Stmt> narrowed(ir::ProgramTables& program, const ir::Stmt& s, ir::BufferId matrix, int64_t first,
                                  int64_t columns);
 
