@@ -11,6 +11,7 @@
 #include "plan/iteration_parts.h"
 #include "plan/load_rings.h"
 #include "plan/loop_orders.h"
+#include "plan/residency.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
@@ -231,12 +232,8 @@ class Decider {
   // multiprocessor.
   bool is_lean(int64_t team) const {
     constexpr int64_t kMostRegisters = 32;  // of the 104 that there are then
-    if (team != 2 * kGroup) return false;
-    int64_t bits = 0;
-    for (BufferId id : analysis::accessed_by(launch_.body, p_))
-      if (const Buffer& b = p_.buffer(id); b.space == Space::Fragment && !b.is_view())
-        bits += elements_on_chip(b) * b.type.bits;
-    return bits / 32 / team <= kMostRegisters;
+    return team == 2 * kGroup &&
+           bits_of_fragments(analysis::accessed_by(launch_.body, p_), p_) / 32 / team <= kMostRegisters;
   }
   // Whether there are more blocks than multiprocessors.
   bool fills_device() const {
@@ -255,12 +252,12 @@ class Decider {
   bool fills_it_but_once() const {
     const auto blocks = constant_int(blocks_of(launch_));
     if (!blocks || *blocks > 2 * target_.multiprocessors || limits_.slots < kEnoughSlots) return false;
-    std::set<BufferId> moved;
-    for (const FoundRing& r : rings()) moved.insert(r.tiles.begin(), r.tiles.end());
+    const auto in_ring = [&](BufferId id) {
+      return std::ranges::any_of(rings(), [&](const FoundRing& r) { return r.brings(id); });
+    };
     int64_t others = 0;
-    for (BufferId tile : analysis::accessed_by(launch_.body, p_))
-      if (p_.buffer(tile).space == Space::Shared && !p_.buffer(tile).is_view() && !moved.contains(tile))
-        others += bytes_on_chip(p_.buffer(tile));
+    for (BufferId id : analysis::accessed_by(launch_.body, p_))
+      if (p_.buffer(id).space == Space::Shared && !in_ring(id)) others += bytes_on_chip(p_.buffer(id));
     return bytes_of_rings(kEnoughSlots) + std::max(others, kChunkBytes) <= target_.shared_bytes_of_blocks(2);
   }
   int64_t bytes_of_rings(int64_t slots) const {
@@ -285,16 +282,11 @@ class Decider {
   }
   // Registers of all that products read and write, a thread of one warpgroup.
   int64_t product_registers() const {
-    std::set<BufferId> seen;
-    int64_t bits = 0;
+    std::set<BufferId> all;
     walk(launch_.body, [&](const Stmt& s) {
-      const auto* g = s.as<Gemm>();
-      for (BufferId id : g ? std::vector<BufferId>{g->a.buffer, g->c.buffer} : std::vector<BufferId>{}) {
-        const Buffer& b = p_.buffer(id);
-        if (b.space == Space::Fragment && seen.insert(id).second) bits += elements_on_chip(b) * b.type.bits;
-      }
+      if (const auto* g = s.as<Gemm>()) all.insert({g->a.buffer, g->c.buffer});
     });
-    return bits / 32 / kGroup;
+    return bits_of_fragments(all, p_) / 32 / kGroup;
   }
 
   const std::vector<FoundRing>& rings() const { return found_.rings; }

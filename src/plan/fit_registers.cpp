@@ -1,6 +1,7 @@
 #include "plan/fit_registers.h"
 
 #include "analysis/live_registers.h"
+#include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
@@ -19,23 +20,19 @@ constexpr int64_t kGroup = target::kWarpgroupThreads;
 
 // Whether the body means the same with any number of threads.
 bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
-  bool fits = !used_vars(launch.body).contains(launch.thread[0]);
-  walk(launch.body, [&](const Stmt& s) {
-    fits = fits && !s.as<Shuffle>() && !s.as<Vote>() && !s.as<ir::Role>() && !s.as<Print>() && !s.as<Call>() &&
-           !s.as<SetRegisters>() && !s.as<Arrive>() && !s.as<Wait>();
-    if (const auto* n = s.as<Sync>()) fits = fits && n->scope == SyncScope::Block;
-  });
-  for (BufferId id : used_buffers(launch.body)) fits = fits && p.buffer(p.root(id)).space != Space::Local;
-  return fits;
+  if (used_vars(launch.body).contains(launch.thread[0])) return false;
+  if (holds<Shuffle, Vote, ir::Role, Print, Call, SetRegisters, Arrive, Wait>(launch.body)) return false;
+  const auto meets_others = [](const Stmt& s) { return s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Block; };
+  if (any_in(launch.body, meets_others)) return false;
+  return std::ranges::none_of(used_buffers(launch.body),
+                              [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Local; });
 }
 
 bool writes_fragment(const ProgramTables& p, const Map& map) {
-  bool found = false;
-  walk(map.body, [&](const Stmt& s) {
+  return any_in(map.body, [&](const Stmt& s) {
     const auto* store = s.as<Store>();
-    found = found || (store && p.buffer(store->to.buffer).space == Space::Fragment);
+    return store && p.buffer(store->to.buffer).space == Space::Fragment;
   });
-  return found;
 }
 
 // Whether two warpgroups take half of the rows of every product each; of one that only leaves for memory, columns.
@@ -72,9 +69,7 @@ bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSte
 
 Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t most, const Hints& hints) {
   if (hints.own_threads_and_steps) return {};
-  bool multiplies = false;
-  walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
-  if (!multiplies || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
+  if (!holds<Gemm>(launch.body) || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = analysis::live_registers(program, launch, launch.threads[0]);
   const bool fixed = hints.fits_are_fixed();
   if ((own <= most && !fixed) || has_own_layouts(program, launch)) return {};

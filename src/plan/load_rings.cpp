@@ -4,6 +4,7 @@
 #include "analysis/body_order.h"
 #include "analysis/brought_tiles.h"
 #include "analysis/tma.h"
+#include "ir/any_in.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -15,6 +16,7 @@
 namespace tilewright::plan {
 
 using namespace ir;
+using analysis::accesses_of;
 using analysis::names_as_a_whole;
 
 namespace {
@@ -33,28 +35,23 @@ class RingSearch {
 
  private:
   bool is_operand(const FoundRing& r) const {
-    bool found = false;
-    walk(launch_.body, [&](const Stmt& s) {
+    return any_in(launch_.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
-      if (!g) return;
-      auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
-      if (!target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type, g->is_sparse())) return;
-      for (BufferId t : r.tiles) found = found || g->a.buffer == t || g->b.buffer == t;
+      const auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
+      return g && (r.brings(g->a.buffer) || r.brings(g->b.buffer)) &&
+             target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type, g->is_sparse());
     });
-    return found;
   }
 
   bool mentions(const Stmt& s, BufferId id) const { return used_roots({s}, p_).contains(p_.root(id)); }
   // Whether the tile is read there, by its own name, and nothing writes it.
   bool reads_only(const Stmt& s, BufferId id) const {
-    bool fits = true;
-    walk({s}, [&](const Stmt& x) {
-      for (const Effect& e : effects_of(x).list) {
-        if (!e.region.valid() || p_.root(e.region.buffer) != id) continue;
-        fits = fits && e.region.buffer == id && e.access == Access::Read;
-      }
+    return !any_in({s}, [&](const Stmt& x) {
+      return std::ranges::any_of(effects_of(x).list, [&](const Effect& e) {
+        const bool is_it = e.region.valid() && p_.root(e.region.buffer) == id;
+        return is_it && (e.region.buffer != id || e.access != Access::Read);
+      });
     });
-    return fits;
   }
   bool is_written(BufferId id) const { return writers(p_.root(id)) > 0; }
   int writers(BufferId id) const {
@@ -68,13 +65,13 @@ class RingSearch {
   }
   // Whether only the computing threads can know the value.
   bool is_of_math(const Expr& e) const {
-    bool found = false;
-    walk(e, [&](const Expr& x) {
-      const auto* n = x.as<Load>();
-      found = found || (n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer)));
-    });
-    for (VarId v : used_vars(e)) found = found || out_.results.contains(v);
-    return found;
+    return names_result(e) || any_in(e, [&](const Expr& x) {
+             const auto* n = x.as<Load>();
+             return n && (p_.buffer(p_.root(n->buffer)).space != Space::Global || is_written(n->buffer));
+           });
+  }
+  bool names_result(const Expr& e) const {
+    return std::ranges::any_of(used_vars(e), [&](VarId v) { return out_.results.contains(v); });
   }
   // A copy that the loader may take.
   bool is_loadable(const Copy& c) {
@@ -170,15 +167,8 @@ class RingSearch {
     });
     if (apart) return;
     r.counted = guarded_.has_value();
-    int uses = 0, here = 0;
-    auto count = [&](int& n) {
-      return [&](const Stmt& s) {
-        for (const Effect& e : effects_of(s).list) n += e.region.valid() && p_.root(e.region.buffer) == id;
-      };
-    };
-    walk(launch_.body, count(uses));
-    for (size_t i = at; i < body.size(); ++i) walk({body[i]}, count(here));
-    if (!r.first_use || uses != here) return;
+    const Body here(body.begin() + static_cast<std::ptrdiff_t>(at), body.end());
+    if (!r.first_use || accesses_of(launch_.body, id, p_) != accesses_of(here, id, p_)) return;
     // Where every loop takes as many turns in each turn of those around it, a product counts them.
     if (!nest_.empty()) {
       std::set<VarId> inside = bound_vars(walks_tiles_ ? launch_.body : nest_[0]->body);
@@ -189,14 +179,9 @@ class RingSearch {
       for (size_t d = walks_tiles_ ? 0 : 1; d < nest_.size(); ++d)
         for (VarId v : used_vars(nest_[d]->extent)) r.counted = r.counted || inside.contains(v);
     }
-    for (const For* loop : nest_) {
-      bool reads = false;
-      walk(loop->extent, [&](const Expr& x) { reads = reads || x.as<Load>(); });
-      walk(loop->begin, [&](const Expr& x) { reads = reads || x.as<Load>(); });
+    for (const For* loop : nest_)
       for (const Expr& e : {loop->extent, loop->begin})
-        for (VarId v : used_vars(e)) reads = reads || out_.results.contains(v);
-      if (reads) return;
-    }
+        if (names_result(e) || any_in(e, [](const Expr& x) { return x.as<Load>() != nullptr; })) return;
     // Stages that the program leaves open are ours to choose.
     r.ahead = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
     int64_t bytes = p_.buffer(id).type.bits / 8;
@@ -242,20 +227,16 @@ class RingSearch {
   }
   // Whether all operands of the loop's gemms come from global memory as they are.
   bool multiplies_brought(const For& loop) const {
-    bool all = true;
-    walk(loop.body, [&](const Stmt& s) {
+    return !any_in(loop.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
-      for (const Region* r : {g ? &g->a : nullptr, g ? &g->b : nullptr}) all = all && (!r || is_brought(r->buffer));
+      return g && !(is_brought(g->a.buffer) && is_brought(g->b.buffer));
     });
-    return all;
   }
   bool is_brought(BufferId id) const {
-    bool found = false;
-    walk(launch_.body, [&](const Stmt& s) {
-      const auto* copy = s.as<Copy>();
-      found = found || (copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global);
-    });
-    return found && writers(id) == 1;
+    return writers(id) == 1 && any_in(launch_.body, [&](const Stmt& s) {
+             const auto* copy = s.as<Copy>();
+             return copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global;
+           });
   }
 
   const ProgramTables& p_;
@@ -276,9 +257,7 @@ bool is_moved(const std::vector<FoundRing>& rings, const Stmt& s) {
 }
 
 bool holds_copies(const std::vector<FoundRing>& rings, const Stmt& s) {
-  bool found = false;
-  walk({s}, [&](const Stmt& x) { found = found || is_moved(rings, x); });
-  return found;
+  return any_in({s}, [&](const Stmt& x) { return is_moved(rings, x); });
 }
 
 FoundRings find_rings(const ProgramTables& program, const Launch& launch, bool walks_tiles) {
@@ -288,10 +267,10 @@ FoundRings find_rings(const ProgramTables& program, const Launch& launch, bool w
 bool loader_reads_memory(const ProgramTables& program, const Launch& launch, const FoundRings& found) {
   bool reads = false;
   const auto look = [&](const Expr& e) {
-    walk(e, [&](const Expr& x) {
-      const auto* n = x.as<Load>();
-      reads = reads || (n && program.buffer(n->buffer).space == Space::Global);
-    });
+    reads = reads || any_in(e, [&](const Expr& x) {
+              const auto* n = x.as<Load>();
+              return n && program.buffer(n->buffer).space == Space::Global;
+            });
   };
   const auto go = [&](const auto& self, const Body& body) -> void {
     for (const Stmt& s : body) {

@@ -1,5 +1,6 @@
 // Rings: which tiles of a launch a loader can bring by TMA, and which of them come together.
 #pragma once
+#include <algorithm>
 #include <set>
 
 #include "ir/program.h"
@@ -19,6 +20,7 @@ struct FoundRing {
   bool has(const ir::Stmt& s) const {
     return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
   }
+  bool brings(ir::BufferId tile) const { return std::ranges::find(tiles, tile) != tiles.end(); }
 };
 
 // What is done in a turn of its loop that fills it.

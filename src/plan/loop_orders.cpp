@@ -1,12 +1,14 @@
 #include "plan/loop_orders.h"
 
 #include "analysis/accessed.h"
+#include "ir/any_in.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "plan/residency.h"
 
 namespace tilewright::plan {
 
@@ -69,18 +71,15 @@ Made OverlappedProducts::makes_operand(const For& loop) const {
     if (out.brought) return none;  // the product is the last statement
     const auto* g = s.as<Gemm>();
     if (!g) {
-      bool whole = true;
-      walk({s}, [&](const Stmt& x) { whole = whole && !x.as<Gemm>() && !x.as<Sync>() && !x.as<For>(); });
-      if (!whole) return none;
+      if (holds<Gemm, Sync, For>({s})) return none;
       continue;
     }
     if (g->is_sparse() || !g->completion.immediate() || p_.buffer(g->c.buffer).space != Space::Fragment) return none;
     out.brought = fed_by(s, loop);
     if (!out.brought || out.brought->slots < kEnough || !out.brought->ahead) return none;
-    const auto& tiles = out.brought->tiles;
-    const auto is_brought = [&](const Region& r) { return std::ranges::find(tiles, r.buffer) != tiles.end(); };
-    if (is_brought(g->a) == is_brought(g->b)) return none;
-    out.tile = is_brought(g->a) ? g->b.buffer : g->a.buffer;
+    const bool brings_a = out.brought->brings(g->a.buffer);
+    if (brings_a == out.brought->brings(g->b.buffer)) return none;
+    out.tile = brings_a ? g->b.buffer : g->a.buffer;
     const Body before(loop.body.begin(), std::ranges::find_if(loop.body, [&](const Stmt& x) { return &*x == &*s; }));
     if (accessed_by(before, p_).contains(p_.root(g->c.buffer)) || !is_made_anew(out.tile, before)) return none;
   }
@@ -125,9 +124,7 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
     if (s.second.gemm) return std::nullopt;  // the second gemm is the last statement
     const auto* g = x.as<Gemm>();
     if (!g) {
-      bool gemms = false;
-      walk({x}, [&](const Stmt& y) { gemms = gemms || y.as<Gemm>() || y.as<Sync>(); });
-      if (gemms) return std::nullopt;
+      if (holds<Gemm, Sync>({x})) return std::nullopt;
       if (const auto* let = x.as<Let>(); let && !s.first.gemm) names.insert(let->var);
       (s.first.gemm ? between : s.head).push_back(x);
       continue;
@@ -176,9 +173,7 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
       out.gemm = s;
       continue;
     }
-    bool is_plain = true;
-    walk({s}, [&](const Stmt& x) { is_plain = is_plain && !x.as<Gemm>() && !x.as<Sync>(); });
-    if (!is_plain) return std::nullopt;
+    if (holds<Gemm, Sync>({s})) return std::nullopt;
     (out.gemm ? out.rest : before).push_back(s);
   }
   if (fed == 0 || !out.gemm || out.rest.empty() || may_jump(loop.body)) return std::nullopt;
@@ -216,9 +211,7 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
 }
 
 bool OverlappedProducts::fits_twice(BufferId id) const {
-  int64_t bits = elements_on_chip(p_.buffer(id)) * p_.buffer(id).type.bits;
-  for (BufferId used : used_roots(launch_.body, p_))
-    if (const Buffer& b = p_.buffer(used); b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+  const int64_t bits = bits_of_fragments({id}, p_) + bits_of_fragments(used_roots(launch_.body, p_), p_);
   return bits / 32 / launch_.threads[0] <= kLive;
 }
 

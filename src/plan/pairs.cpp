@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/any_in.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -75,13 +76,12 @@ class PairSearch {
   }
   // Both blocks of a pair fill their rings as often as each other.
   bool turns_depend(size_t d) const {
-    bool found = false;
-    walk(launch_.body, [&](const Stmt& s) {
-      if (!holds_copies(found_.rings, s)) return;
-      if (const auto* n = s.as<For>()) found = found || depends(n->begin, d) || depends(n->extent, d);
-      if (const auto* n = s.as<If>()) found = found || depends(n->condition, d);
+    return any_in(launch_.body, [&](const Stmt& s) {
+      const auto* loop = s.as<For>();
+      const auto* branch = s.as<If>();
+      return holds_copies(found_.rings, s) && ((loop && (depends(loop->begin, d) || depends(loop->extent, d))) ||
+                                               (branch && depends(branch->condition, d)));
     });
-    return found;
   }
   // Of an odd number of blocks the last has a neighbour without a tile, which brings its half and leaves nothing.
   bool may_be_beyond(size_t d) {
@@ -117,10 +117,9 @@ class PairSearch {
 }  // namespace
 
 bool writes_memory(const ProgramTables& p, const Stmt& s) {
-  bool shows = false;
-  walk({s}, [&](const Stmt& x) { shows = shows || x.as<Print>() || x.as<Call>(); });
   const std::set<BufferId> changed = changed_roots({s}, p);
-  return shows || std::ranges::any_of(changed, [&](BufferId id) { return p.buffer(id).space == Space::Global; });
+  return holds<Print, Call>({s}) ||
+         std::ranges::any_of(changed, [&](BufferId id) { return p.buffer(id).space == Space::Global; });
 }
 
 std::optional<SharedTile> shared_tile(const ProgramTables& program, const Launch& launch, const std::string& name,

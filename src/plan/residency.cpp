@@ -32,18 +32,23 @@ std::map<BufferId, int64_t> stages_of_tiles(const ProgramTables& p, const Launch
 
 }  // namespace
 
+int64_t bits_of_fragments(const std::set<BufferId>& buffers, const ProgramTables& p) {
+  int64_t bits = 0;
+  for (BufferId id : buffers)
+    if (const Buffer& b = p.buffer(id); b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+  return bits;
+}
+
 int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
   const target::Multiprocessor& m = target.multiprocessor;
   const int64_t threads = launch.thread_count();
-  int64_t bytes = 0, bits = 0;
+  int64_t bytes = 0;
   const std::map<BufferId, int64_t> stages = stages_of_tiles(p, launch);
-  for (BufferId id : used_roots(launch.body, p)) {
-    const Buffer& b = p.buffer(id);
-    const auto staged = stages.find(id);
-    if (b.space == Space::Shared) bytes += bytes_on_chip(b) * (staged == stages.end() ? 1 : staged->second);
-    if (b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
-  }
-  const int64_t registers = bits / 32 + kOwnRegisters * threads;
+  const std::set<BufferId> used = used_roots(launch.body, p);
+  for (BufferId id : used)
+    if (const auto staged = stages.find(id); p.buffer(id).space == Space::Shared)
+      bytes += bytes_on_chip(p.buffer(id)) * (staged == stages.end() ? 1 : staged->second);
+  const int64_t registers = bits_of_fragments(used, p) / 32 + kOwnRegisters * threads;
   int64_t blocks = std::clamp<int64_t>(m.registers / registers, 1, std::max<int64_t>(m.threads / threads, 1));
   while (blocks > 1 && bytes > target.shared_bytes_of_blocks(blocks)) --blocks;
   return blocks;

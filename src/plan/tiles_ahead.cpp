@@ -5,6 +5,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/async_copies.h"
+#include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -84,9 +85,7 @@ bool is_worth_it(const ProgramTables& p, const Launch& launch, const Plan& plan,
 
 std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target,
                                       const Hints& hints, std::string& why) {
-  bool multiplies = false;
-  walk(launch.body, [&](const Stmt& s) { multiplies = multiplies || s.as<Gemm>(); });
-  if (multiplies) return std::nullopt;
+  if (holds<Gemm>(launch.body)) return std::nullopt;
   why = why_as_written(launch);
   if (!why.empty()) return std::nullopt;
   Plan plan;
