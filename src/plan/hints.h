@@ -30,7 +30,6 @@ struct Hints {
   std::map<std::string, Order::How> orders;  // by the name of a loop's variable
   std::optional<Staging> staging;
 
-  bool any() const { return !lines.empty(); }
   bool fits_are_fixed() const { return own_threads_and_steps || half_steps_of || wide_steps_of || threads; }
   // What is fixed for a ring of these tiles.
   std::optional<int64_t> slots_of(const std::vector<ir::BufferId>& tiles, const ir::ProgramTables& program) const;
