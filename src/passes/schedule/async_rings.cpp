@@ -123,8 +123,7 @@ class PipelinedLoops {
       const Space space = p_.buffer(load->buffer).space;
       on_chip = on_chip || space != Space::Global;
       known = known && (space == Space::Global || space == Space::Shared || space == Space::Local) &&
-              analysis::writes_of(n.body, p_.root(load->buffer), p_) == 0 &&
-              !looks_by_names(n, make_stmt(Let{{}, x}));
+              analysis::writes_of(n.body, p_.root(load->buffer), p_) == 0 && !looks_by_names(n, make_stmt(Let{{}, x}));
     });
     // Beyond a tensor there are zeros; on chip only what a turn reads is there.
     return known && !(on_chip && (chooses || constant_int(n.extent).value_or(0) < 1));
@@ -188,8 +187,7 @@ class PipelinedLoops {
     // Fills the slot of iteration `step` (counted from 0), if there is one.
     auto issue = [&](const Expr& step) {
       Body code;
-      for (const Brought& b : brought)
-        append(code, queued(in_slot(step).body(turn_of_copy(b, add(n.begin, step)))));
+      for (const Brought& b : brought) append(code, queued(in_slot(step).body(turn_of_copy(b, add(n.begin, step)))));
       return fill(ring, turn(step), {std::move(code)}, at, binary(BinaryOp::Lt, step, n.extent));
     };
     // Which rows that iteration gathers, and where its copies read, or the last one: there may be none after it.
@@ -252,12 +250,14 @@ class PipelinedLoops {
     return s.as<Map>() ? renamed(p_, code) : code;
   }
   // Names that only the copies asked for are gone with them.
-  static Body without_idle_names(Body rest) {
+  Body without_idle_names(Body rest) const {
     for (size_t i = rest.size(); i-- > 0;) {
       const auto* name = rest[i].as<Let>();
       if (!name) continue;
-      const std::set<VarId> used = used_vars(Body(rest.begin() + static_cast<int64_t>(i) + 1, rest.end()));
-      if (!used.contains(name->var)) rest.erase(rest.begin() + static_cast<int64_t>(i));
+      const Body behind(rest.begin() + static_cast<int64_t>(i) + 1, rest.end());
+      const bool places =
+          std::ranges::any_of(used_buffers(behind), [&](BufferId id) { return stands_by(p_, id, {name->var}); });
+      if (!places && !used_vars(behind).contains(name->var)) rest.erase(rest.begin() + static_cast<int64_t>(i));
     }
     return rest;
   }
