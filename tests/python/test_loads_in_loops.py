@@ -170,7 +170,7 @@ def test_a_plain_loop_loads_ahead():
             T.copy(r, C[bx * 8])
 
     text = text_of(main)
-    assert "x_next" in text and "cp.async" in text
+    assert "x_staged" in text and "cp.async.wait_group 2" in text
     rng = np.random.default_rng(0)
     a, B = rng.standard_normal(K).astype("float16"), rng.standard_normal((N, K)).astype("float16")
     np.testing.assert_allclose(run(main, a, B, np.zeros(N, "float32")), B.astype("float32") @ a.astype("float32"), atol=1e-3, rtol=1e-3)

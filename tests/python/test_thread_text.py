@@ -78,13 +78,13 @@ def rows_times(columns, stages):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_rows_of_a_pipelined_loop_are_gathered_a_turn_ahead(arch):
-    """By cp.async, beside the product of the turn before; which rows has been read yet a turn before that."""
+    """By cp.async: which rows is read beside the product, behind which their slot is filled; the other slot is under way all the while."""
     kernel = tw.compile(rows_times(64, 2), engine="interpreter")
     text = kernel.get_kernel_source(arch=arch)
     before, turn = text.split("for (int32_t k = 0; k < 4; ++k) {", 1)
-    ahead, rest = turn.split("cp.async.commit_group", 1)
-    assert "cp.async.cg.shared.global" in before and "cp.async.cg.shared.global" in ahead and "I[" not in ahead
-    assert "cp.async.wait_group 0;" in ahead and "I_early[" in rest.split("mma", 1)[0]
+    beside, behind = turn.split("cp.async.cg.shared.global", 1)
+    assert before.count("cp.async.commit_group") == 2 and "mma" in beside and "mma" not in behind.partition("store")[0]
+    assert "cp.async.wait_group 1;" in beside and "I_early[" in beside
     assert "uint16_t b_vector" not in text and "uint16_t B_vector" not in text  # no way through registers
     facts = str(kernel.explain(arch=arch))
     assert "cp.async into a ring of 2 slots, ahead of its loop" in facts

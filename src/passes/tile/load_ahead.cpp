@@ -17,10 +17,7 @@ using namespace ir;
 
 namespace {
 
-// Of a fragment, which stands in registers twice: beside products, whose registers are many and which all threads may
-// have copies of, and else.
-constexpr int64_t kMostElements = 512;
-constexpr int64_t kMostRegisters = 32;
+constexpr int64_t kMostElements = 512;  // of a fragment: it stands in registers twice
 
 class LoadsAhead {
  public:
@@ -37,6 +34,7 @@ class LoadsAhead {
  private:
   std::optional<Body> rotated(const For& loop, LocationId at) {
     const auto gemm = std::find_if(loop.body.begin(), loop.body.end(), [](const Stmt& x) { return x.as<Gemm>(); });
+    if (gemm == loop.body.end()) return std::nullopt;
     const DType type = p_.var(loop.var).type;
     const Expr one = constant(type, int64_t{1}), end = add(loop.begin, loop.extent), i = var(loop.var, type);
     const Substitution first{{loop.var, loop.begin}},
@@ -124,10 +122,7 @@ class LoadsAhead {
   // Whether only later statements of the turn read the fragment, a small one.
   bool may_wait(BufferId id, const For& loop, std::ptrdiff_t at) const {
     const Buffer& to = p_.buffer(id);
-    if (to.space != Space::Fragment || to.is_view()) return false;
-    const bool multiplies = std::ranges::any_of(loop.body, [](const Stmt& s) { return s.as<Gemm>(); });
-    const int64_t registers = elements_on_chip(to) * to.type.bits / 32 / launch_.thread_count();
-    if (multiplies ? !to.type.is_float() || elements_on_chip(to) > kMostElements : registers > kMostRegisters)
+    if (to.space != Space::Fragment || to.is_view() || !to.type.is_float() || elements_on_chip(to) > kMostElements)
       return false;
     int all = 0, later = 0, writes = 0;
     const auto count = [&](int& n) {

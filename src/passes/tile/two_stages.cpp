@@ -22,7 +22,6 @@ constexpr int64_t kMostShared = 65536;
 // What a block's turns that are on their way come to, where there are so few stages: blocks beside it have as much.
 constexpr int64_t kOnTheWay = 16384;
 constexpr int64_t kMostStages = 4;
-constexpr int64_t kMostRegisters = 32;  // of a thread, for what is loaded ahead
 
 class TwoStages {
  public:
@@ -34,28 +33,23 @@ class TwoStages {
   std::optional<Body> operator()(const Stmt& s) {
     const auto* loop = s.as<For>();
     if (!loop || !has_one_stage(*loop) || may_jump(loop->body) || !only_computes(loop->body)) return std::nullopt;
-    int64_t brought = 0, staged = 0, registers = 0;
+    int64_t brought = 0, staged = 0;
     for (size_t i = 0; i < loop->body.size(); ++i) {
       if (!reads_what_stays(loop->body[i])) continue;
       if (const auto tile = analysis::brought_tile(p_, launch_, *loop, i))
         brought += bytes_on_chip(p_.buffer(tile->tile));
       else if (const auto tile = staging_of(loop->body[i]))
         staged += bytes_on_chip(*tile);
-      else if (const auto* copy = loop->body[i].as<Copy>(); copy && is_loaded(*copy))
-        registers += elements_on_chip(p_.buffer(copy->to.buffer)) * p_.buffer(copy->to.buffer).type.bits / 32 /
-                     launch_.thread_count();
     }
-    const int64_t of_turn = brought + staged;
+    // Turns in which nobody meets are on their way together already (the text of threads); a plain loop of products is
+    // as its program wants it.
     const bool multiplies = std::ranges::any_of(loop->body, [](const Stmt& x) { return x.as<Gemm>(); });
+    if (brought == 0 || (multiplies && loop->stages == 0)) return std::nullopt;
     if (multiplies) staged = 0;  // the loads of its operands are its pipeline's to place
-    if (of_turn + registers == 0 || registers > kMostRegisters) return std::nullopt;
-    int64_t stages = 2;
-    if (of_turn > 0) {
-      const int64_t room = (kMostShared - shared_ + brought) / of_turn;
-      stages = multiplies ? 2 : std::clamp<int64_t>(kOnTheWay / of_turn + 1, 2, kMostStages);
-      stages = std::min({stages, room, constant_int(loop->extent).value_or(stages)});
-      if (stages < 2) return std::nullopt;
-    }
+    const int64_t of_turn = brought + staged, room = (kMostShared - shared_ + brought) / of_turn;
+    int64_t stages = multiplies ? 2 : std::clamp<int64_t>(kOnTheWay / of_turn + 1, 2, kMostStages);
+    stages = std::min({stages, room, constant_int(loop->extent).value_or(stages)});
+    if (stages < 2) return std::nullopt;
     For ahead = *loop;
     ahead.kind = LoopKind::Pipelined, ahead.stages = stages;
     if (staged > 0) ahead.body = through_shared(loop->body);

@@ -4,9 +4,9 @@
 
 namespace tilewright::passes {
 
-// A loop that brings tiles or fragments in each turn, and does nothing else that another block would see the order of,
-// waits for memory in every turn. Where twice of what it brings takes little room, it is a pipelined loop of two
-// stages: rings and fragments that are loaded ahead do the rest.
+// A loop that brings shared tiles in each turn, and does nothing else that another block would see the order of, waits
+// for memory in every turn. Where more of what it brings takes little room, it is a pipelined loop of two stages, or of
+// some more where they are short: a ring does the rest. Fragments that it loads come through shared memory with them.
 ir::TileProgram two_stages(ir::TileProgram program);
 
 }  // namespace tilewright::passes
