@@ -49,6 +49,7 @@ class PipelinedLoops {
   // A statement of the loop that fills a tile.
   struct Brought : analysis::BroughtTile {
     std::vector<Expr> place = {};  // where a copy reads, by the loop's variable and elements that it does not write
+    bool later = false;            // it stands behind the copies at the head of the loop
   };
   bool is_plain(const Copy& c) const { return analysis::comes_by_async_copies(c, p_.buffer(c.to.buffer), p_); }
   // The copies at the head of the loop, and what comes with them; names may stand between them.
@@ -80,7 +81,7 @@ class PipelinedLoops {
     std::vector<Brought> later;
     for (size_t i = copies.empty() ? 0 : copies.back().at + 1; may_gather_ && i < n.body.size(); ++i)
       if (const auto found = analysis::brought_tile(p_, launch_, n, i)) {
-        later.push_back({*found});
+        later.push_back({*found, {}, true});
         if (const auto* c = n.body[i].as<Copy>()) later.back().place = c->from.min;
       }
     if (copies.empty() && later.empty())
@@ -215,12 +216,10 @@ class PipelinedLoops {
     if (!at_end) append(loop.body, issue(add(step, constant(type, ahead))));
     append(loop.body, rows(add(step, constant(type, slots))));
     std::set<size_t> moved;
-    const std::vector<Brought> first = leading(n);
-    const auto is_later = [&](const Brought& b) { return first.empty() || b.at > first.back().at; };
     for (const Brought& b : brought) {
       moved.insert(b.at);
       if (b.rows) moved.insert(*b.rows);
-      gathers_ = gathers_ || is_later(b) || !elements.empty();
+      gathers_ = gathers_ || b.later || !elements.empty();
     }
     Body rest;
     for (size_t i = 0; i < n.body.size(); ++i)
