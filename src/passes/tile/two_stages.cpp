@@ -73,8 +73,9 @@ class TwoStages {
   // it are on their way without registers.
   std::optional<Buffer> staging_of(const Stmt& s) const {
     const auto* copy = s.as<Copy>();
-    if (!copy || !is_loaded(*copy) || !is_whole(copy->to, p_.buffer(copy->to.buffer))) return std::nullopt;
+    if (!copy) return std::nullopt;
     const Buffer& fragment = p_.buffer(copy->to.buffer);
+    if (fragment.space != Space::Fragment || !is_whole(copy->to, fragment)) return std::nullopt;
     Buffer tile;
     tile.name = fragment.name + "_staged", tile.type = fragment.type, tile.shape = fragment.shape;
     tile.space = Space::Shared, tile.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
@@ -98,9 +99,6 @@ class TwoStages {
       out.push_back(make_stmt(std::move(down), s->location));
     }
     return out;
-  }
-  bool is_loaded(const Copy& c) const {
-    return p_.buffer(p_.root(c.from.buffer)).space == Space::Global && p_.buffer(c.to.buffer).space == Space::Fragment;
   }
   // Whether no other block can tell when the turns read memory: nothing in them waits for others or lets others go on
   // (nor for mbarriers, in programs that do not schedule themselves). Loops inside of it run ahead themselves.
