@@ -16,6 +16,7 @@
 #include "passes/threads/copied_points.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/fragment_box.h"
+#include "passes/threads/lane_conditions.h"
 #include "passes/threads/map_sums.h"
 #include "passes/threads/point_count.h"
 #include "passes/threads/quotients.h"
@@ -625,46 +626,12 @@ class MapLowering {
     walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
     return loads ? nullptr : n;
   }
-  // The body with conditions around all of it said of the first lane, where that decides for all: whole vectors lie on
-  // one side of a bound that is a multiple of their lanes. What must hold for it and is known at the call alone goes to
-  // `needs`.
   Body under_common_conditions(const Body& body, const Held& at) {
-    const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
-    if (!n || !n->else_body.empty()) return body;
-    If common = *n;
-    common.condition = of_first_lane(n->condition, at);
-    common.then_body = under_common_conditions(n->then_body, at);
-    return {make_stmt(std::move(common), body[0]->location)};
-  }
-  Expr of_first_lane(const Expr& condition, const Held& at) {
-    if (!used_vars(condition).contains(id_of(at.lane))) return condition;
-    const auto* n = condition.as<Binary>();
-    if (!n) return condition;
-    const bool joins = n->op == BinaryOp::And || n->op == BinaryOp::Or;
-    if (joins || (condition->type.is_bool() && (n->op == BinaryOp::BitAnd || n->op == BinaryOp::BitOr)))
-      return binary(n->op, of_first_lane(n->a, at), of_first_lane(n->b, at));
-    if ((n->op != BinaryOp::Lt && n->op != BinaryOp::Le) || !n->a->type.is_int()) return condition;
-    // Lanes count up from a multiple of their number: beginnings below what is one, or one's own from it on.
-    const auto first = [&](const Expr& e) { return substitute(e, {{id_of(at.lane), constant(0)}}); };
-    const auto is_row = [&](const Expr& e) {
-      return coefficient(e, id_of(at.lane)) == 1 && divides_lanes(first(e), at, false);
-    };
-    const auto follows = [&](const Expr& e) { return add(e, constant(e->type, int64_t{1})); };
-    const bool less = n->op == BinaryOp::Lt;
-    if (is_row(n->a) && divides_lanes(less ? n->b : follows(n->b), at, true)) return binary(n->op, first(n->a), n->b);
-    if (is_row(n->b) && divides_lanes(less ? follows(n->a) : n->a, at, true)) return binary(n->op, n->a, first(n->b));
-    return condition;
-  }
-  // Whether the lanes divide a value that is the same for all of them; `may_ask`: or the call tells.
-  bool divides_lanes(const Expr& e, const Held& at, bool may_ask) {
-    if (used_vars(e).contains(id_of(at.lane))) return false;
-    if (analysis::power_of_two_divisor(widen(e), l_.program) % at.vector == 0) return true;
-    const std::set<VarId> used = used_vars(e);
-    const bool of_call = std::ranges::all_of(
-        used, [&](VarId v) { return std::ranges::find(l_.program.symbols, v) != l_.program.symbols.end(); });
-    if (!may_ask || !may_need_ || used.empty() || !of_call) return false;
-    need(binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, widen(e), wide(at.vector)), wide(0)));
-    return true;
+    std::vector<Expr> needs;
+    const Body out =
+        passes::under_common_conditions(body, {id_of(at.lane), at.vector}, l_.program, may_need_ ? &needs : nullptr);
+    for (const Expr& e : needs) need(e);
+    return out;
   }
   void need(const Expr& e) {
     if (std::ranges::none_of(needs_, [&](const Expr& known) { return equal(known, e); })) needs_.push_back(e);
