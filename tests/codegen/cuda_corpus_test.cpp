@@ -39,7 +39,6 @@ const std::vector<Exception>& exceptions() {
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
       {"block_sparse_attention", "2x1x150x33 1/2 bfloat16 dynamic", "sm_80", Finding::Spill, kNoVectors},
       {"swiglu_quantize", "127x65 float32", "sm_80", Finding::Spill, kNoVectors},
-      {"swiglu_quantize", "127x65 bfloat16", "sm_80", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x128 bfloat16 causal", "sm_80", Finding::Spill, kWgmmaTiles},

@@ -1,6 +1,7 @@
 #include "passes/threads/fragment_uses.h"
 
 #include "analysis/accessed.h"
+#include "analysis/divisibility.h"
 #include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -192,11 +193,25 @@ class UseWalk {
         continue;
       }
       // What lies apart by a few elements (each point has a vector of its own) is as wide as what lies between.
-      const int64_t apart = std::max<int64_t>(1, analysis::slope(a.indices->back(), n.vars.back()).value_or(1));
+      const std::optional<int64_t> slope = analysis::slope(a.indices->back(), n.vars.back());
+      const int64_t apart = std::max<int64_t>(1, slope.value_or(1));
       const int64_t bits = std::max(8, b.type.storage_bits());
       c.element_bits = std::max(c.element_bits, static_cast<int>(std::min<int64_t>(bits * apart, 128)));
-      c.global = c.global || b.space == Space::Global;
+      if (b.space != Space::Global) continue;
+      c.global = true;
+      if (slope == 1) c.aligned = std::min(c.aligned, aligned_in_rows(b));
     }
+  }
+  // The most elements that lie at a multiple of their size in every row; rows of a size not known until the launch are
+  // taken to be whole.
+  int64_t aligned_in_rows(const Buffer& b) const {
+    int64_t most = kMostLanes;
+    const auto at_most = [&](const Expr& pitch) {
+      if (constant_int(pitch)) most = std::min(most, analysis::power_of_two_divisor(pitch));
+    };
+    if (b.strides.empty() && b.rank() > 1) at_most(b.shape.back());
+    for (size_t d = 0; d + 1 < b.strides.size(); ++d) at_most(b.strides[d]);
+    return most;
   }
 
   void asynchronous(const Copy& n, const Stmt& s) {
@@ -210,6 +225,8 @@ class UseWalk {
     LayoutClass& c = classes_.of(points(s, shape));
     c.element_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
     c.by_queue = n.completion.queue == Queue::CpAsync;
+    if (const Buffer& from = p_.buffer(n.from.buffer); from.space == Space::Global)
+      c.aligned = std::min(c.aligned, aligned_in_rows(from));
   }
 
   void reduce(const Reduce& n, const Stmt& s) {

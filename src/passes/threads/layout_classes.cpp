@@ -93,6 +93,12 @@ void keep_followers(LayoutClasses& all, size_t parent) {
   }
 }
 
+// The elements along the last dimension that a thread has together, of points of this shape.
+int64_t vector_of(const LayoutClass& c, const std::vector<int64_t>& shape) {
+  const int bits = c.element_bits ? c.element_bits : 32;
+  return best_vector(shape, c.threads, bits, std::min<int64_t>(16, std::max<int64_t>(1, c.aligned * bits / 8)));
+}
+
 void anchor(LayoutClass& c) {
   if (c.anchor) {
     c.layout = c.anchor;
@@ -112,7 +118,7 @@ void anchor(LayoutClass& c) {
   // Of what memory holds apart a thread would bring the neighbours one by one: they are other threads'.
   const bool apart = c.apart && c.element_bits == 0;
   if (apart) c.decided_by = "accesses of memory, apart along the last dimension: a thread has no neighbours";
-  int64_t vector = apart ? 1 : best_vector(c.shape, c.threads, bits);
+  int64_t vector = apart ? 1 : vector_of(c, c.shape);
   if (const int64_t least = kQueueBits / bits; c.by_queue && vector < least && c.shape.back() % least == 0)
     vector = least;
   c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
@@ -154,7 +160,7 @@ void keep_parts(LayoutClasses& all, size_t i) {
   if (elements * kPartCopies < c.threads) return;
   const int bits = c.element_bits ? c.element_bits : 32;
   const std::optional<FragmentLayout> before = c.layout;
-  FragmentLayout layout = row_major_fragment(*part, c.threads, best_vector(*part, c.threads, bits), bits);
+  FragmentLayout layout = row_major_fragment(*part, c.threads, vector_of(c, *part), bits);
   if (layout.is_padded()) return;  // nothing is repeated behind places that hold no element
   for (size_t d = whole.size(); d-- > 0;)
     layout = repeat(layout, static_cast<int>(d), whole[d] / (*part)[d], Home::Register);
@@ -224,9 +230,10 @@ void LayoutClasses::unite(size_t a, size_t b) {
     LayoutClass& column = keep.shape.size() > gone.shape.size() ? keep : gone;
     column.shape = std::min(keep.shape, gone.shape, [](const auto& x, const auto& y) { return x.size() < y.size(); });
     column.apart = column.apart || column.element_bits > 0;
-    column.element_bits = 0, column.reduced = false;
+    column.element_bits = 0, column.aligned = kMostLanes, column.reduced = false;
   }
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+  keep.aligned = std::min(keep.aligned, gone.aligned);
   keep.global = keep.global || gone.global;
   keep.apart = keep.apart || gone.apart;
   keep.within = std::max(keep.within, gone.within);

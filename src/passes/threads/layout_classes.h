@@ -7,6 +7,8 @@
 
 namespace tilewright::passes {
 
+inline constexpr int64_t kMostLanes = 128;  // of 16 bytes: as many as it has bits
+
 struct LayoutNode {
   ir::BufferId fragment;  // or
   ir::Stmt stmt;          // the operation whose points these are
@@ -20,6 +22,9 @@ struct LayoutClass {
   // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
   // took several such pieces would leave gaps in what the warp touches at once.
   int element_bits = 0;
+  // The most neighbours that lie at a multiple of their size in every row of the global memory accessed: wider vectors
+  // would be taken apart, and a lane's elements would lie between those of others.
+  int64_t aligned = kMostLanes;
   bool global = false;    // some of that memory is global
   bool apart = false;     // memory is accessed, and holds what lies along the last dimension far from each other
   bool reduced = false;   // along the last dimension

@@ -7,6 +7,7 @@
 #include "analysis/body_order.h"
 #include "analysis/divisibility.h"
 #include "analysis/panels.h"
+#include "analysis/slope.h"
 #include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -37,24 +38,8 @@ constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
+constexpr int64_t kRegisterBits = 32;   // what is loaded by itself has a whole one
 constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
-
-// The coefficient of a variable in an index that is affine in it; none: it is not.
-std::optional<int64_t> coefficient(const Expr& e, VarId v) {
-  if (!used_vars(e).contains(v)) return 0;
-  if (const auto* n = e.as<Var>(); n && n->id == v) return 1;
-  if (const auto* n = e.as<Cast>(); n && n->value->type.is_int() && e->type.is_int() && e->type.bits >= 32)
-    return coefficient(n->value, v);
-  const auto* s = e.as<ir::Sum>();
-  if (!s) return std::nullopt;
-  int64_t total = 0;
-  for (const Term& t : s->terms) {
-    const auto c = coefficient(t.value, v);
-    if (!c) return std::nullopt;
-    total += *c * t.coefficient;
-  }
-  return total;
-}
 
 class MapLowering {
  public:
@@ -244,8 +229,9 @@ class MapLowering {
     if ((!stores && !conditional) || queue_ != Queue::None) return false;
     if (!stores) most /= 2;  // what is computed is registers' as well
     int64_t bytes = 0;
-    const auto kept = [&](BufferId root, DType type, int64_t count) {
-      bytes += count * type.storage_bits() / 8;
+    const auto kept = [&](BufferId root, DType type, int64_t count, int64_t together = 1) {
+      const int64_t bits = type.storage_bits();
+      bytes += count * (together * bits < kRegisterBits ? kRegisterBits / together : bits) / 8;
       return l_.temporary(l_.buffer(root).name + "_ahead", type, {count}, Space::Local);
     };
     const auto of_round = [&](const Held& held) {
@@ -253,6 +239,7 @@ class MapLowering {
       Held at = held;
       at.first_copy = {};
       const SharedLoads element = element_body(at);
+      at = in_lanes(at);
       Body loads = element.names;
       for (size_t i = 0; i < element.names.size(); ++i) {
         if (!l_.is_global(element.roots[i])) continue;
@@ -260,15 +247,13 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      if (at.lane) {
-        const Body& inner = under_conditions(element.body, at);
-        for (Wide& w : accesses_of(inner, at).loads) {
-          if (!may_come_ahead(w.first, &inner != &element.body)) continue;
-          w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share);
-          w.slot = round_of(at, at.vector / w.share);
-          append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : held)));
-          ahead_.emplace_back(w.first.buffer, w.registers);
-        }
+      const Body& inner = under_conditions(element.body, at);
+      for (Wide& w : accesses_of(inner, at).loads) {
+        if (!may_come_ahead(w.first, &inner != &element.body)) continue;
+        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share, at.vector / w.share);
+        w.slot = round_of(at, at.vector / w.share);
+        append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
+        ahead_.emplace_back(w.first.buffer, w.registers);
       }
       if (by_one_copy_ && held.first_copy && !loads.empty())
         loads = {l_.make(If{held.first_copy, std::move(loads), {}})};
@@ -279,6 +264,16 @@ class MapLowering {
     ahead_.clear(), names_ahead_.clear();
     return true;
   }
+  // With a lane, if it has none: a vector of one element.
+  Held in_lanes(Held at) {
+    if (at.lane) return at;
+    const VarId lane = l_.program.new_var("lane", i32);
+    l_.intervals.set(lane, {0, 0});
+    at.lane = var(lane, i32);
+    return at;
+  }
+  // Whether there are loads of one element of this memory.
+  bool comes_alone(BufferId id) const { return l_.is_global(id) && l_.type(id).storage_bits() >= 8; }
   // Whether points add to memory where what they load says: the next point's load then waits for this one's addition.
   bool adds_to_memory() const {
     bool found = false;
@@ -360,7 +355,10 @@ class MapLowering {
       element.names[i] = l_.make(Let{name.var, value});
     }
     Body out = std::move(element.names);
-    append(out, at.lane ? vector(std::move(element.body), at) : guard_accesses(by_first_copy(element.body, at), l_));
+    if (at.lane || !ahead_.empty())
+      append(out, vector(std::move(element.body), in_lanes(at)));
+    else
+      append(out, guard_accesses(by_first_copy(element.body, at), l_));
     return out;
   }
   SharedLoads element_body(const Held& at) {
@@ -449,11 +447,13 @@ class MapLowering {
   bool is_wide(BufferId id, const std::vector<Expr>& index, const Held& at, const std::set<VarId>& bound,
                std::vector<Expr>& needs) const {
     const Buffer& b = l_.buffer(id);
-    if (begins_anywhere(l_.buffer(l_.program.root(id))) || stands_by(l_.program, id, bound)) return false;
+    if (at.vector > 1 && begins_anywhere(l_.buffer(l_.program.root(id)))) return false;
+    if (stands_by(l_.program, id, bound)) return false;
     if (!c_.is_memory(id) || index.empty()) return false;
-    if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
+    if (at.vector > 1 && !b.strides.empty() && constant_int(b.strides.back()) != 1) return false;
     for (size_t d = 0; d < index.size(); ++d) {
-      if (coefficient(index[d], id_of(at.lane)) != (d + 1 == index.size() ? 1 : 0)) return false;
+      const int64_t along = at.vector > 1 && d + 1 == index.size() ? 1 : 0;
+      if (analysis::slope_through_casts(index[d], id_of(at.lane)) != along) return false;
       for (VarId v : used_vars(index[d]))
         if (bound.contains(v)) return false;
       bool reads = false;
@@ -535,7 +535,7 @@ class MapLowering {
       std::vector<Expr> seen;
       walk_exprs({body[i]}, [&](const Expr& e) {
         const auto* n = e.as<Load>();
-        if (!n || !c_.is_memory(n->buffer)) return;
+        if (!n || !c_.is_memory(n->buffer) || (at.vector == 1 && !comes_alone(n->buffer))) return;
         if (std::any_of(seen.begin(), seen.end(), [&](const Expr& known) { return equal(known, e); })) return;
         seen.push_back(e);
         if (!order.reads_what_was(i, e)) return;
@@ -561,7 +561,7 @@ class MapLowering {
             {e, 0, {}, constant(0), {n->buffer, at_lane_zero(indices, few)}, {i}, ir::Combine::None, share});
       });
     }
-    for (size_t i = 0; i < body.size(); ++i) {
+    for (size_t i = 0; i < body.size() && at.vector > 1; ++i) {
       const auto* n = body[i].as<Store>();
       const auto* atomic = body[i].as<Atomic>();
       if (atomic && !adds_in_vectors(*atomic)) continue;
@@ -684,8 +684,11 @@ class MapLowering {
       if (!is_ahead[i]) append(out, wide_load(loads[i], elements_of(loads[i], at)));
     const auto is_memory = [&](BufferId id) { return c_.is_memory(id); };
     body = with_quotients_of_all(std::move(body), at.lane, at.vector, l_, is_memory, out);
-    out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), guard_accesses(by_first_copy(body, at), l_),
-                       LoopKind::Unroll));
+    Body code = guard_accesses(by_first_copy(body, at), l_);
+    if (at.vector > 1)
+      out.push_back(loop(l_, at.lane, constant(0), constant(at.vector), std::move(code), LoopKind::Unroll));
+    else
+      append(out, substitute(code, {{id_of(at.lane), constant(0)}}));
     for (const Wide& w : stores) append(out, wide_store(w, at));
     return out;
   }
@@ -759,15 +762,20 @@ class MapLowering {
   }
   Body wide_load(const Wide& w, const Held& at) {
     Body move, fill;
-    pieces(w, at, [&](const Region& memory, const Region& registers) {
-      Copy copy;
-      copy.from = memory, copy.to = registers;
-      move.push_back(l_.make(std::move(copy)));
-    });
+    const auto one = [&](const Expr& value) { return l_.make(Store{{w.registers, {w.slot}}, value}); };
+    if (at.vector == 1)
+      move.push_back(one(load(w.first.buffer, w.first.indices, l_.type(w.first.buffer))));
+    else
+      pieces(w, at, [&](const Region& memory, const Region& registers) {
+        Copy copy;
+        copy.from = memory, copy.to = registers;
+        move.push_back(l_.make(std::move(copy)));
+      });
     Expr check = exists(w);
     // What the body changes, and no other copy of the point stores, only who stores may read (copied_points.h).
     if (at.first_copy && changes(w.first.buffer)) check = check ? logical_and(at.first_copy, check) : at.first_copy;
     if (!check) return move;
+    if (at.vector == 1) return {l_.make(If{check, std::move(move), {one(outside(w.first.buffer))}})};
     const Expr lane = l_.index("lane", wide(at.vector));
     fill.push_back(loop(l_, lane, wide(0), wide(at.vector),
                         {l_.make(Store{{w.registers, {add(widen(w.slot), lane)}}, outside(w.first.buffer)})},
