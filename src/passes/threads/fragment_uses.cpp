@@ -185,7 +185,11 @@ class UseWalk {
   // What the Map would like for its accesses of memory.
   void note_memory(size_t node, const Map& n) {
     LayoutClass& c = classes_.of(node);
-    for (const ElementAccess& a : accesses(n.body)) {
+    const std::vector<ElementAccess> all = accesses(n.body);
+    const bool on_chip = std::any_of(all.begin(), all.end(), [&](const ElementAccess& a) {
+      return p_.buffer(a.buffer).space == Space::Shared && used_vars(a.indices->back()).contains(n.vars.back());
+    });
+    for (const ElementAccess& a : all) {
       const Buffer& b = p_.buffer(a.buffer);
       if (may_be_in_registers(a.buffer) || b.rank() == 0 || b.space == Space::Local) continue;
       if (!used_vars(a.indices->back()).contains(n.vars.back())) {
@@ -199,7 +203,9 @@ class UseWalk {
       c.element_bits = std::max(c.element_bits, static_cast<int>(std::min<int64_t>(bits * apart, 128)));
       if (b.space != Space::Global) continue;
       c.global = true;
-      if (slope == 1) c.aligned = std::min(c.aligned, aligned_in_rows(b));
+      // One element after the other from global memory, a tile on chip still takes as vectors.
+      const int64_t aligned = slope == 1 ? aligned_in_rows(b) : kMostLanes;
+      if (aligned > 1 || !on_chip) c.aligned = std::min(c.aligned, aligned);
     }
   }
   // The most elements that lie at a multiple of their size in every row; rows of a size not known until the launch are
