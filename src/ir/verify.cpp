@@ -121,7 +121,7 @@ void Verifier::check_peers(const Stmt& stmt) {
 
 bool Verifier::is_legal_here(const Stmt& stmt, const Place& place) {
   const auto* loop = stmt.as<For>();
-  const bool wrong_loop = loop && ((loop->kind == LoopKind::Grid && level_ != Level::Loop) ||
+  const bool wrong_loop = loop && ((loop->kind == LoopKind::Grid && level_ == Level::Thread) ||
                                    (loop->kind == LoopKind::Pipelined && level_ != Level::Tile));
   if (!includes(level_of(stmt), level_) || wrong_loop) {
     add(Code::VerifyLevel,

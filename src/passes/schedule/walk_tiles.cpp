@@ -89,6 +89,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   const VarId block = p.new_var("block", i32), turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
   const Expr first = cast(var(block, i32), type);
   For loop;
+  loop.kind = LoopKind::Grid;
   loop.var = turn;
   loop.begin = constant(i32, int64_t{0});
   const Expr at = cast(var(turn, i32), type);

@@ -641,7 +641,11 @@ class SyncPlacer {
   template <class Loop>
   void age(const Loop& n) {
     std::set<VarId> changing = bound_vars(n.body);
-    if constexpr (std::is_same_v<Loop, For>) changing.insert(n.var);
+    if constexpr (std::is_same_v<Loop, For>) {
+      changing.insert(n.var);
+      if (n.kind == LoopKind::Grid)  // what blocks do to global memory nothing orders
+        std::erase_if(open_, [&](const Touch& t) { return p_.buffer(t.root).space == Space::Global; });
+    }
     for (Touch& t : open_) {
       bool changes = false;
       for (const Expr& e : t.min) {
