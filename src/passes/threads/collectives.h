@@ -3,15 +3,17 @@
 #include "analysis/tma.h"
 #include "passes/threads/deal.h"
 #include "passes/threads/placement.h"
+#include "passes/threads/warp_boxes.h"
 
 namespace tilewright::passes {
 
 struct CollectiveLowering {
   Lowering& l;
   const Placement& placement;
-  std::map<ir::BufferId, ir::BufferId> registers;  // a fragment, and the local array that holds a thread's part of it
-  std::set<ir::BufferId> in_flight = {};           // local arrays that wgmma's open groups may use
-  int loops = 0;                                   // around the statement at hand
+  std::map<ir::BufferId, ir::BufferId> registers;   // a fragment, and the local array that holds a thread's part of it
+  std::set<ir::BufferId> in_flight = {};            // local arrays that wgmma's open groups may use
+  int loops = 0;                                    // around the statement at hand
+  std::map<ir::BufferId, WarpBox> warp_boxes = {};  // of tiles that warps bring away by themselves
 
   // A load of one by the variables of a loop, as a load of the register at hand; none: it is something else.
   std::optional<ir::Expr> in_registers(const ir::Expr& e, const Held& at, const std::vector<ir::VarId>& vars) const;
@@ -34,6 +36,8 @@ std::optional<ir::Body> lower_async_store(const ir::For& loop, const Team& team,
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
 // Whether TMA does a Copy, which completes on a barrier or in the queue bulk_store: one thread asks for it.
 bool is_by_tma(const ir::Copy& copy);
+// What a thread of each warp, always the same, does for its warp.
+ir::Body by_each_warp(ir::Body body, const Lowering& l);
 // What one thread of the team, always the same, does for all.
 ir::Body by_one_thread(ir::Body body, const Team& team, const Lowering& l);
 // What the ways of multiplying share: the variable of an unrolled loop, the register of an element, the place in a tile

@@ -11,6 +11,7 @@
 #include "passes/role_groups.h"
 #include "passes/threads/alike_stores.h"
 #include "passes/threads/collectives.h"
+#include "passes/threads/warp_boxes.h"
 #include "passes/warp_arrivals.h"
 
 namespace tilewright::passes {
@@ -42,11 +43,12 @@ struct Touch {
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
   std::optional<analysis::OwnElement> of_role = {};  // the same among the threads that do it
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
-  bool in_warp = false;                              // the threads of each warp have met since
-  int64_t once_by = -1;                              // the one thread that does all of it, in its order
-  bool alike = false;                                // what all lanes of the block's warp store alike, in any order
-  int apart = -1;    // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
-  VarId turns = {};  // of `apart`: the loop's variable
+  bool of_box = false;   // by each warp of a box of its own, which no other warp touches (warp_boxes.h)
+  bool in_warp = false;  // the threads of each warp have met since
+  int64_t once_by = -1;  // the one thread that does all of it, in its order
+  bool alike = false;    // what all lanes of the block's warp store alike, in any order
+  int apart = -1;        // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
+  VarId turns = {};      // of `apart`: the loop's variable
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
   std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
@@ -129,7 +131,8 @@ class SyncPlacer {
         bound_(bound_vars(launch.body)),
         used_(used_vars(launch.body)),
         own_(launch),
-        alike_(alike_stores(p, launch, u)) {
+        alike_(alike_stores(p, launch, u)),
+        boxes_(warp_boxes(p, launch, placement)) {
     walk(launch.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order) {
@@ -205,7 +208,7 @@ class SyncPlacer {
       out.push_back({root, e.region.buffer, plain ? Access::Write : e.access, e.region.min, e.region.extent, nullptr,
                      effects.scope == Scope::Thread && !u_.happens_once(s), proxy_of(e, s),
                      e.completion.barrier.buffer});
-      out.back().by = by;
+      out.back().by = by, out.back().of_box = boxes_.contains(root);
       const auto* atomic = s.as<Atomic>();  // whose old value tells what came before
       if (!atomic || !used_.contains(atomic->result)) out.back().update = e.update;
       describe_index(s, out.back());
@@ -353,6 +356,7 @@ class SyncPlacer {
     const bool in_flight = a.in_flight || b.in_flight;
     if (!in_flight && ((a.once_by >= 0 && a.once_by == b.once_by) || (a.alike && b.alike))) return Meeting::None;
     if (a.in_flight && b.in_flight) return Meeting::None;
+    if (a.of_box && b.of_box && a.buffer == b.buffer && !b.commits) return b.in_warp ? Meeting::None : Meeting::Warp;
     if (stays_with_warp(a, b)) return b.in_warp || stays_with_thread(a, b) ? Meeting::None : Meeting::Warp;
     if (a.apart >= 0 || b.apart >= 0) return Meeting::Team;
     return stays_with_thread(a, b) || are_apart(a, b) ? Meeting::None : Meeting::Team;
@@ -370,10 +374,10 @@ class SyncPlacer {
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
            o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
-           o.of_role == t.of_role && o.of_warp == t.of_warp && o.in_warp == t.in_warp && o.once_by == t.once_by &&
-           o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting &&
-           o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) &&
-           equal(o.extent, t.extent);
+           o.of_role == t.of_role && o.of_warp == t.of_warp && o.of_box == t.of_box && o.in_warp == t.in_warp &&
+           o.once_by == t.once_by && o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed &&
+           o.lasting == t.lasting && o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() &&
+           equal(o.min, t.min) && equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
@@ -410,6 +414,7 @@ class SyncPlacer {
     const Meeting meeting = meeting_before(mine);
     if (meeting == Meeting::None) return;
     if (meeting == Meeting::Warp) {
+      if (std::ranges::any_of(mine, [](const Touch& t) { return t.of_box && t.proxy == Proxy::Async; })) fence(at, out);
       out.push_back(make_stmt(Sync{SyncScope::Warp, {}, 0, false}, at));
       for (Touch& t : open_) t.in_warp = true;
       return;
@@ -465,7 +470,7 @@ class SyncPlacer {
         if (t.commits) ++*t.commits;
     if (const auto* n = s.as<Drain>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
-        if (t.commits && *t.commits > n->pending) t.commits.reset();
+        if (t.commits && *t.commits > n->pending) t.commits.reset(), t.in_warp = false;
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::Wgmma)
       for (Touch& t : open_)
         if (t.groups) ++*t.groups;
@@ -707,6 +712,7 @@ class SyncPlacer {
   const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
   const std::set<StmtId> alike_;
+  const std::map<BufferId, WarpBox> boxes_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write
   std::set<BufferId> written_;          // by the launch
   std::set<BufferId> copied_;           // what threads store by the queue cp_async

@@ -26,7 +26,7 @@ class ThreadCode {
              Lowering& l)
       : u_(u),
         l_(l),
-        c_{.l = l, .placement = placement, .registers = {}},
+        c_{.l = l, .placement = placement, .registers = {}, .warp_boxes = warp_boxes(tiles, l.launch, placement)},
         barriers_(barriers),
         alike_(alike_stores(tiles, l.launch, u)),
         used_(used_buffers(l.launch.body)) {}
@@ -172,7 +172,7 @@ class ThreadCode {
       const Body code = guard_accesses({s}, l_);
       return u_.is_uniform_control(s) ? by_one_thread(code, team, l_) : code;
     }
-    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return bulk_group({s}, team);
     if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
@@ -249,8 +249,12 @@ class ThreadCode {
     return copy;
   }
 
+  // Groups of bulk stores are a thread's: where warps bring tiles away, each warp has groups of its own.
+  Body bulk_group(Body body, const Team& team) const {
+    return c_.warp_boxes.empty() ? by_one_thread(std::move(body), team, l_) : by_each_warp(std::move(body), l_);
+  }
   Body drain(const Drain& n, const Stmt& s, const Team& team) {
-    if (n.queue == Queue::BulkStore) return by_one_thread({s}, team, l_);
+    if (n.queue == Queue::BulkStore) return bulk_group({s}, team);
     if (n.queue != Queue::Wgmma) return {s};
     Drain named = n;
     for (BufferId r : c_.in_flight)

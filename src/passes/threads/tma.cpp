@@ -44,6 +44,41 @@ static Body stores_to_peer(const Copy& copy, const Team& team, const Lowering& l
   return {l.make(If{binary(BinaryOp::Lt, team.thread, constant(count)), {l.make(std::move(one))}, {}})};
 }
 
+// The copies of the box that the thread's warp has written.
+static Body panels_of_warp(const Copy& copy, const WarpBox& warp, int64_t panel, const Team& team, const Lowering& l) {
+  constexpr int64_t kGroupWarps = kWarpgroupThreads / kWarpThreads;
+  const Expr number = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
+  const Expr in_group = binary(BinaryOp::FloorMod, number, constant(kGroupWarps));
+  const Expr group = binary(BinaryOp::FloorDiv, number, constant(kGroupWarps));
+  Region on_chip = copy.from, box = copy.to;
+  size_t to = 0;  // the dimension of the tensor along which this one of the tile lies
+  const auto next = [&] {
+    while (to < box.extent.size() && constant_int(box.extent[to]) == 1) ++to;
+    return to++;
+  };
+  for (size_t d = 0; d < warp.sides.size(); ++d) {
+    const WarpBox::Side& side = warp.sides[d];
+    const bool counts = constant_int(on_chip.extent[d]) != 1;
+    const Expr first =
+        add(add(constant(side.first), mul(in_group, constant(side.of_warp))), mul(group, constant(side.of_group)));
+    std::vector<std::pair<Region*, size_t>> moved{{&on_chip, d}};
+    if (counts) moved.emplace_back(&box, next());
+    for (const auto& [r, at] : moved)
+      r->min[at] = add(widen(r->min[at]), widen(first)), r->extent[at] = constant(side.extent);
+  }
+  Body out;
+  for (int64_t first = 0; first < warp.sides.back().extent; first += panel) {
+    Copy one = copy;
+    one.from = on_chip, one.to = box;
+    for (Region* r : {&one.from, &one.to}) {
+      for (Expr& e : r->min) e = widen(e);
+      r->min.back() = add(r->min.back(), wide(first)), r->extent.back() = constant(panel);
+    }
+    out.push_back(l.make(std::move(one)));
+  }
+  return out;
+}
+
 template <>
 Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, CollectiveLowering& c) {
   if (copy.completion.queue == Queue::CpAsync) return lower_async_copy(copy, *c.placement.points_of(s), team, c);
@@ -60,6 +95,8 @@ Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, Collect
   Buffer& tensor = l.program.buffers[global.buffer.index];
   tensor.alignment = std::max(tensor.alignment, kStrideBytes);
   Body out;
+  if (const auto found = c.warp_boxes.find(shared.buffer); found != c.warp_boxes.end() && !loads)
+    return by_each_warp(panels_of_warp(copy, found->second, panel, team, l), l);
   for (int64_t first = 0; first < columns; first += panel) {
     Region on_chip = shared, box = global;
     for (Region* r : {&on_chip, &box}) {
@@ -73,6 +110,8 @@ Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, Collect
   }
   return by_one_thread(std::move(out), team, l);
 }
+
+Body by_each_warp(Body body, const Lowering& l) { return {l.make(Elect{std::move(body)})}; }
 
 Body by_one_thread(Body body, const Team& team, const Lowering& l) {
   const Stmt elected = l.make(Elect{std::move(body)});
