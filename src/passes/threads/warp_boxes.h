@@ -16,9 +16,10 @@ struct WarpBox {
   std::vector<Side> sides;  // one a dimension
 };
 
-// By tile, where every warp of a role writes a box of its own from registers that hold it, TMA adds the tile to global
-// memory and nobody else touches it, in turns of a loop of products: what a warp has written it brings away itself, and
-// waits for nobody. Elsewhere the role's threads meet, and one copies for all.
+// By tile, where every warp of a role writes a box of its own from registers that hold it, TMA brings the tile to
+// global memory and nobody else touches it, in turns of a loop of products or of one over blocks whose loops do more
+// than multiply: what a warp has written it brings away itself, and waits for nobody. Elsewhere, and where stores keep
+// their order, the role's threads meet, and one copies for all.
 std::map<ir::BufferId, WarpBox> warp_boxes(const ir::ProgramTables& program, const ir::Launch& launch,
                                            const Placement& placement);
 

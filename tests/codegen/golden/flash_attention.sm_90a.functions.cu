@@ -70,10 +70,6 @@ __device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset)
                : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
   return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
 }
-template <int threads>
-__device__ __forceinline__ void tw_sync_threads(int32_t barrier) {
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
-}
 template <int count>
 __device__ __forceinline__ void tw_take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));

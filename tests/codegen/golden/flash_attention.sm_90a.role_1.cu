@@ -383,12 +383,10 @@
         }
       }
       // flash_attention.cpp:66
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_bulk_wait<0>();
-        }
+      if (tw_elect()) {
+        tw_bulk_wait<0>();
       }
-      tw_sync_threads<256>(3);
+      __syncwarp();
       #pragma unroll
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
@@ -399,20 +397,16 @@
         }
       }
       tw_fence_async_shared();
-      tw_sync_threads<256>(3);
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_tma_store_4d(acc_o_staged, &O_map, 0, bx * 128, h, b);
-          tw_tma_store_4d(acc_o_staged + 8192, &O_map, 64, bx * 128, h, b);
-          tw_bulk_commit();
-        }
+      __syncwarp();
+      if (tw_elect()) {
+        tw_tma_store_4d(acc_o_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096, &O_map, 0, bx * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64, h, b);
+        tw_tma_store_4d(acc_o_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096 + 8192, &O_map, 64, bx * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64, h, b);
+        tw_bulk_commit();
       }
     }
     // flash_attention.cpp:26
-    if (warp == 0) {
-      if (tw_elect()) {
-        tw_bulk_wait<0>();
-      }
+    if (tw_elect()) {
+      tw_bulk_wait<0>();
     }
   }
 }

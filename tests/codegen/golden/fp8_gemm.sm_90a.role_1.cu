@@ -204,12 +204,10 @@
         }
       }
       // fp8_gemm.cpp:65
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_bulk_wait<0>();
-        }
+      if (tw_elect()) {
+        tw_bulk_wait<0>();
       }
-      tw_sync_threads<256>(3);
+      __syncwarp();
       #pragma unroll
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
@@ -220,20 +218,16 @@
         }
       }
       tw_fence_async_shared();
-      tw_sync_threads<256>(3);
-      if (warp == 0) {
-        if (tw_elect()) {
-          tw_tma_store_2d(sums0_staged, &C_map, bx * 128, by * 128);
-          tw_tma_store_2d(sums0_staged + 8192, &C_map, bx * 128 + 64, by * 128);
-          tw_bulk_commit();
-        }
+      __syncwarp();
+      if (tw_elect()) {
+        tw_tma_store_2d(sums0_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096, &C_map, bx * 128, by * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64);
+        tw_tma_store_2d(sums0_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096 + 8192, &C_map, bx * 128 + 64, by * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64);
+        tw_bulk_commit();
       }
     }
     // fp8_gemm.cpp:25
-    if (warp == 0) {
-      if (tw_elect()) {
-        tw_bulk_wait<0>();
-      }
+    if (tw_elect()) {
+      tw_bulk_wait<0>();
     }
   }
 }
