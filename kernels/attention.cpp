@@ -64,9 +64,11 @@ Program attention(const AttentionOptions& o) {
         for (auto [i, j] : Parallel(m, o.value_dim)) O_local(i, j) *= kept(i);
         gemm(P, V_shared, O_local, {.policy = GemmWarpPolicy::FullRow});
       }
-      for (auto [i, j] : Parallel(m, o.value_dim))
-        O_local(i, j) = if_then_else(sum(i) == 0, 0.0, O_local(i, j) / sum(i));
-      for (auto i : Parallel(m)) part(i) = (largest(i) * scale + log2(sum(i))) * kLn2;
+      for (auto i : Parallel(m)) {
+        part(i) = (largest(i) * scale + log2(sum(i))) * kLn2;
+        kept(i) = if_then_else(sum(i) == 0, 0.0, 1.0 / sum(i));
+      }
+      for (auto [i, j] : Parallel(m, o.value_dim)) O_local(i, j) *= kept(i);
       if (o.packed) {  // rows behind the sequence are those of the next one
         for (auto [i, j] : Parallel(m, o.value_dim))
           If(first + i < s.queries, [&] { O(s.query_start + first + i, h, j) = O_local(i, j); });
@@ -87,7 +89,8 @@ Program attention(const AttentionOptions& o) {
 std::vector<AttentionTile> attention_tiles(const AttentionOptions& o) {
   const int64_t bytes = o.dtype.storage_bits() / 8;
   std::vector<AttentionTile> out;
-  for (const auto& [m, n, threads] : {std::array<int64_t, 3>{128, 128, 256},
+  for (const auto& [m, n, threads] : {std::array<int64_t, 3>{192, 128, 384},
+                                      {128, 128, 256},
                                       {128, 96, 256},
                                       {128, 64, 256},
                                       {64, 128, 128},
@@ -96,6 +99,7 @@ std::vector<AttentionTile> attention_tiles(const AttentionOptions& o) {
     const AttentionTile tile{m, n, 2, threads};
     if ((m * o.dim + 2 * n * (o.dim + o.value_dim)) * bytes > kSharedBytes) continue;
     if (n * o.value_dim > 128 * 128 + (m < 128 ? 128 * 64 : 0)) continue;
+    if (m > 128 && std::max(o.dim, o.value_dim) > 64) continue;  // three warpgroups have 160 registers a thread
     out.push_back(tile);
   }
   return out;

@@ -39,6 +39,10 @@ constexpr double kPairsOfWholeLines = 1.12;
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
 constexpr double kInTheWay = 0.2;
+// The same of loops in which a warpgroup's products and its other code wait for each other, divided by the warpgroups:
+// only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json: 0.43
+// of two warpgroups and dim 64, 0.28 of dim 128, 0.26 of three).
+constexpr double kInTurns = 0.75;
 constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
 // Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
 // to 256 rows on an H100, bench/results/2026-11-25-library.json, as what says `small products` below).
@@ -109,7 +113,9 @@ class Pricer {
     // Where products run on beside other code, the busier of the two decides, but for what they wait for each other.
     const bool run_on = !plan_.orders.empty() || beside > 1;
     const auto [less, more] = std::minmax(out_.matrix, out_.issue);
-    const double computing = more + less * (run_on ? kInTheWay : 1) + waits_ / beside;
+    const bool skewed = std::ranges::any_of(plan_.orders, [](const Order& o) { return o.how == Order::How::Skewed; });
+    const double in_the_way = skewed ? std::min(kInTurns / warpgroups(), 1.0) : run_on ? kInTheWay : 1;
+    const double computing = more + less * in_the_way + waits_ / beside;
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
