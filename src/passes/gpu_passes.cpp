@@ -21,6 +21,7 @@
 #include "passes/schedule/settle_plan.h"
 #include "passes/schedule/turn_barriers.h"
 #include "passes/threads/bank_layout.h"
+#include "passes/threads/copies_behind_products.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/join_conditions.h"
 #include "passes/threads/late_sums.h"
@@ -190,6 +191,11 @@ void check_plan(GpuProgram& p, size_t i) {
 void sum_late(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   launch.body = late_sums(p.tiles, launch, p.placements[i]);
+}
+
+void copy_behind(GpuProgram& p, size_t i) {
+  Launch& launch = p.tiles.launches[i];
+  launch.body = copies_behind_products(p.tiles, launch, p.placements[i]);
 }
 
 void sync(GpuProgram& p, size_t i) {
@@ -429,6 +435,12 @@ constexpr GpuPass kPlanPasses[] = {
      .here = "behind layouts, which say who has a part",
      .run_launch = sum_late,
      .needs = "place_fragments"},
+    {.name = "copies_behind_products",
+     .what = "copies by cp.async into other slots begin while their turn's product is at work",
+     .here = "behind place_fragments, which says which products run on",
+     .run_launch = copy_behind,
+     .needs = "place_fragments",
+     .wanted = [](const target::GpuFeatures& has) { return has.wgmma; }},
     {.name = "place_sync",
      .what = "barriers between threads that touch the same memory",
      .here = "behind layouts: elements that stay with a thread need none",

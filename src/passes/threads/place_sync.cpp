@@ -4,6 +4,7 @@
 
 #include "analysis/body_order.h"
 #include "analysis/slope.h"
+#include "analysis/slots_apart.h"
 #include "analysis/thread_index.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
@@ -75,16 +76,6 @@ constexpr int kRounds = 3;
 // Who must meet before a touch that another one clashes with.
 enum class Meeting : uint8_t { None, Warp, Team };
 
-// x mod s and y mod s, where y - x is a constant that s does not divide: slots of a ring in one iteration, if all
-// threads agree on x and y.
-bool are_other_slots(const Expr& a, const Expr& b) {
-  const auto* x = a.as<Binary>();
-  const auto* y = b.as<Binary>();
-  if (!x || !y || x->op != BinaryOp::FloorMod || y->op != BinaryOp::FloorMod || !equal(x->b, y->b)) return false;
-  const auto slots = constant_int(x->b), distance = constant_int(sub(x->a, y->a));
-  return slots && distance && *slots > 0 && *distance % *slots != 0;
-}
-
 // An index is `at`, and any number of `every` more or less, whoever asks and whenever.
 struct Steps {
   int64_t every = 1, at = 0;
@@ -114,7 +105,7 @@ bool are_apart(const Touch& a, const Touch& b) {
     const auto bm = constant_int(b.min[d]), be = constant_int(b.extent[d]);
     if (am && ae && bm && be && (*am + *ae <= *bm || *bm + *be <= *am)) return true;
     if (a.of_thread && b.of_thread && ae && be && are_beside(a.min[d], *ae, b.min[d], *be)) return true;
-    if (ae == 1 && be == 1 && a.agrees(d) && b.agrees(d) && are_other_slots(a.min[d], b.min[d])) return true;
+    if (ae == 1 && be == 1 && a.agrees(d) && b.agrees(d) && analysis::are_other_slots(a.min[d], b.min[d])) return true;
   }
   return false;
 }
