@@ -27,6 +27,7 @@
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
 #include "passes/threads/place_sync.h"
+#include "passes/threads/plain_quotients.h"
 #include "passes/threads/share_values.h"
 #include "passes/threads/shared_layout.h"
 #include "passes/threads/thread_code.h"
@@ -488,8 +489,13 @@ constexpr GpuPass kPlanPasses[] = {
      .needs = "lower"},
     {.name = "wrap_sums",
      .what = "integers that may wrap are computed without sign",
-     .here = "last: whatever computes an index is there",
+     .here = "behind all that computes an index",
      .run = [](GpuProgram& p) { wrap_sums(p.threads); },
+     .needs = "lower"},
+    {.name = "plain_quotients",
+     .what = "quotients of what is not negative are unsigned ones of 32 bits",
+     .here = "last: behind wrap_sums, which knows how quotients look at their operands",
+     .run = [](GpuProgram& p) { plain_quotients(p.threads); },
      .needs = "lower"},
 };
 

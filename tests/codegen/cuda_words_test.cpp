@@ -181,7 +181,7 @@ TEST(CudaWords, PanelsAreOfTheBlocksNumber) {
       copy(c, C(by * 128, bx * 224));
     }
   }));
-  EXPECT_NE(text.text.find("const int32_t panel = floordiv<int32_t>(tile, 160);"), std::string::npos) << text.text;
+  EXPECT_NE(text.text.find("const int32_t panel = (int32_t)((uint32_t)tile / 160u);"), std::string::npos) << text.text;
 }
 
 // The device compiler compares magnitudes of bytes that it has not extended.

@@ -1,7 +1,10 @@
 #include "passes/lower/intervals.h"
 
+#include <bit>
 #include <limits>
+#include <numeric>
 
+#include "analysis/divisibility.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "support/symbol_room.h"
@@ -63,6 +66,10 @@ Interval of_binary(const Binary& b, Interval x, Interval y, DType type) {
     case BinaryOp::BitAnd:
       if (y.low >= 0) return {0, x.low >= 0 ? std::min(x.high, y.high) : y.high};
       return x.low >= 0 ? Interval{0, x.high} : range_of_type(type);
+    case BinaryOp::BitOr:  // bits that two values have together are no more than the longer one's
+    case BinaryOp::BitXor:
+      if (x.low < 0 || y.low < 0 || std::max(x.high, y.high) >= kUnbounded) return range_of_type(type);
+      return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(x.high, y.high)) + 1)) - 1};
     case BinaryOp::Shr:
       return y.low == y.high && y.low >= 0 && y.low < type.bits && x.low >= 0
                  ? Interval{x.low >> y.low, bounded(x) ? x.high >> y.low : largest_shifted(type, y.low)}
@@ -102,7 +109,13 @@ Interval Intervals::of(const Expr& e) const {
     if (!has_high) high = kUnbounded;
     return within({clamp(low), clamp(high)}, e->type);
   }
-  if (const auto* b = e.as<Binary>(); b && e->type.is_int()) return of_binary(*b, of(b->a), of(b->b), e->type);
+  if (const auto* b = e.as<Binary>(); b && e->type.is_int()) {
+    const Interval range = of_binary(*b, of(b->a), of(b->b), e->type);
+    const auto by = b->op == BinaryOp::FloorMod ? constant_int(b->b) : std::nullopt;
+    if (!by || *by <= 0 || range.high != *by - 1) return range;
+    // Of multiples, as long as they are of the divisor's divisor, multiples are left.
+    return {range.low, *by - std::gcd(analysis::power_of_two_divisor(b->a), *by)};
+  }
   if (const auto* s = e.as<Select>()) {
     const Interval a = of(s->a), b = of(s->b);
     return {std::min(a.low, b.low), std::max(a.high, b.high)};
@@ -112,8 +125,22 @@ Interval Intervals::of(const Expr& e) const {
   return range_of_type(e->type);
 }
 
+bool Intervals::stays_in(const ir::Sum& n, DType type) const {
+  __int128 low = std::min<int64_t>(n.constant, 0), high = std::max<int64_t>(n.constant, 0);
+  for (const Term& t : n.terms) {
+    const Interval range = of(t.value);
+    if (!bounded(range)) return false;
+    const __int128 x = static_cast<__int128>(t.coefficient) * range.low,
+                   y = static_cast<__int128>(t.coefficient) * range.high;
+    low += std::min<__int128>({x, y, 0}), high += std::max<__int128>({x, y, 0});
+  }
+  const __int128 half = static_cast<__int128>(1) << (type.bits - 1);
+  return low >= -half && high < half;
+}
+
 void for_each_conjunct(const Expr& condition, function_ref<void(const Expr&)> f) {
-  if (const auto* b = condition.as<Binary>(); b && b->op == BinaryOp::And && condition->type.is_bool()) {
+  const auto* b = condition.as<Binary>();
+  if (b && (b->op == BinaryOp::And || b->op == BinaryOp::BitAnd) && condition->type.is_bool()) {
     for_each_conjunct(b->a, f);
     for_each_conjunct(b->b, f);
   } else {

@@ -19,6 +19,8 @@ class Intervals {
  public:
   void set(ir::VarId var, Interval interval) { vars_[var] = interval; }
   Interval of(const ir::Expr& e) const;
+  // Whether no step of the sum leaves the type, in whatever order.
+  bool stays_in(const ir::Sum& n, DType type) const;
 
   // A variable that counts from 0 to extent - 1.
   void count(ir::VarId var, DType type, const ir::Expr& extent);

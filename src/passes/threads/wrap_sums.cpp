@@ -1,7 +1,5 @@
 #include "passes/threads/wrap_sums.h"
 
-#include <bit>
-
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
@@ -80,7 +78,7 @@ class Wrapping {
     if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
     const DType plain = e->type.bits == 32 ? u32 : u64;
     if (const auto* n = e.as<ir::Sum>()) {
-      if (fits(*n, e->type)) return e;
+      if (ranges_.stays_in(*n, e->type)) return e;
       std::vector<Term> terms;
       for (const Term& t : n->terms) terms.push_back({t.coefficient, without_sign(wrapped(t.value), plain)});
       return cast(sum(std::move(terms), n->constant, plain), e->type);
@@ -89,33 +87,12 @@ class Wrapping {
     if (!n || n->op != BinaryOp::Mul || fits(*n, e->type)) return e;
     return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
   }
-  // From the least of its first values to the one before the greatest of its ends; any, where its end wraps around.
-  // Bits that two values have together are no more than the longer one's.
-  Interval range_of(const Expr& e) const {
-    const auto* n = e.as<Binary>();
-    if (!n || (n->op != BinaryOp::BitOr && n->op != BinaryOp::BitXor)) return ranges_.of(e);
-    const Interval a = range_of(n->a), b = range_of(n->b);
-    if (a.low < 0 || b.low < 0 || std::max(a.high, b.high) >= kUnbounded) return ranges_.of(e);
-    return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(a.high, b.high)) + 1)) - 1};
-  }
   static bool in_range(__int128 low, __int128 high, DType type) {
     const __int128 half = static_cast<__int128>(1) << (type.bits - 1);
     return low >= -half && high < half;
   }
-  // Whether no step of the sum leaves the type, in whatever order.
-  bool fits(const ir::Sum& n, DType type) const {
-    __int128 low = std::min<int64_t>(n.constant, 0), high = std::max<int64_t>(n.constant, 0);
-    for (const Term& t : n.terms) {
-      const Interval range = range_of(t.value);
-      if (range.low <= -kUnbounded || range.high >= kUnbounded) return false;
-      const __int128 x = static_cast<__int128>(t.coefficient) * range.low,
-                     y = static_cast<__int128>(t.coefficient) * range.high;
-      low += std::min<__int128>({x, y, 0}), high += std::max<__int128>({x, y, 0});
-    }
-    return in_range(low, high, type);
-  }
   bool fits(const Binary& n, DType type) const {
-    const Interval a = range_of(n.a), b = range_of(n.b);
+    const Interval a = ranges_.of(n.a), b = ranges_.of(n.b);
     for (const Interval& i : {a, b})
       if (i.low <= -kUnbounded || i.high >= kUnbounded) return false;
     __int128 low = 0, high = 0;
