@@ -4,6 +4,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/narrow.h"
 #include "scalar/convert.h"
 
 namespace tilewright::codegen {
@@ -58,6 +59,7 @@ Expr CMemory::element_offset(BufferId id, const std::vector<Expr>& index) const 
   Expr at = offset(id, index);
   if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits(), bits_);
   if (narrows_offsets() && !is_global(id)) at = narrowed(at);
+  if (ranges() && is_global(id)) at = passes::in_32_bits(at, *ranges()).value_or(at);
   // An index need not be widened by itself.
   if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
   return at;

@@ -4,6 +4,7 @@
 #include "analysis/bits.h"
 #include "analysis/element_offset.h"
 #include "codegen/c_family.h"
+#include "passes/lower/intervals.h"
 
 namespace tilewright::codegen {
 
@@ -16,6 +17,8 @@ class CMemory : public CFamily {
   virtual std::string load_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset) = 0;
   // Whether offsets on the chip are computed in 32 bits.
   virtual bool narrows_offsets() const { return false; }
+  // What values are within, where offsets in global memory are computed in 32 bits; null: they are not.
+  virtual const passes::Intervals* ranges() const { return nullptr; }
   virtual void store_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset,
                             const std::string& bits) = 0;
 

@@ -703,6 +703,7 @@ class CudaText final : public CudaAsync {
   }
   void kernel(const Launch& launch) {
     launch_ = &launch;
+    ranges_ = passes::ranges_in(launch, passes::ranges_of_symbols(program_));
     const std::set<BufferId> constants = constant_parameters(launch);
     begin_launch(launch);
     CudaKernel k;
@@ -783,8 +784,11 @@ class CudaText final : public CudaAsync {
   const target::GpuTarget& target_;
   const std::string& report_head_;
   const CudaStyle style_;
+  const passes::Intervals* ranges() const override { return &ranges_; }
+
   const Launch* launch_ = nullptr;
-  std::string warp_;  // the name of a warp's number
+  passes::Intervals ranges_;  // of what the launch computes
+  std::string warp_;          // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false, waits_ = false;
   std::set<std::pair<Function, bool>> functions_;  // that have CUDA's names here; of double
   std::set<std::string> foreign_{""};

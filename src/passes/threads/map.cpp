@@ -36,6 +36,7 @@ namespace {
 
 constexpr int64_t kAccessBytes = 16;    // the widest access of one thread
 constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
+constexpr int64_t kQueuedPieces = 16;   // that a thread hands to a queue: an instruction each, and its address
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
 constexpr int64_t kRegisterBits = 32;   // what is loaded by itself has a whole one
@@ -163,7 +164,7 @@ class MapLowering {
     Body code = deal(
         points, team_, l_, lanes_along(points), [&](const Held& at) { return element(at); }, outer_);
     const bool unrolled = registers || !ahead_.empty() || !names_ahead_.empty();
-    append(out, unrolled || points.registers() <= kUnrolledPoints ? code : serial(code));
+    append(out, unrolled || points.registers() <= kUnrolledPoints ? code : serial(code, turns_at_once()));
     for (size_t i = outer_.size(); i-- > 0;)
       out = {loop(l_, outer_[i], constant(0), constant(extents[i]), std::move(out),
                   registers ? LoopKind::Unroll : LoopKind::Serial)};
@@ -328,11 +329,13 @@ class MapLowering {
     return along ? *along : shares && !in_memory ? *shares : last;
   }
 
-  static Body serial(const Body& code) {
-    return rewrite(code, [](const Stmt& s) -> std::optional<Body> {
+  // How many turns of a loop over points stand one behind the other: what they compute is then under way together, and
+  // what all turns around have in common is computed before those.
+  int64_t turns_at_once() const { return queue_ == Queue::None ? kUnrolledPoints : kQueuedPieces; }
+  static Body serial(const Body& code, int64_t most) {
+    return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
       const auto* f = s.as<For>();
-      if (!f || f->kind != LoopKind::Unroll || constant_int(f->extent).value_or(0) <= kUnrolledPoints)
-        return std::nullopt;
+      if (!f || f->kind != LoopKind::Unroll || constant_int(f->extent).value_or(0) <= most) return std::nullopt;
       For plain = *f;
       plain.kind = LoopKind::Serial, plain.factor = 0;
       return Body{make_stmt(std::move(plain), s->location)};
@@ -810,7 +813,10 @@ class MapLowering {
     std::vector<Region> sources, targets;
     pieces(from, at, [&](const Region& memory, const Region&) { sources.push_back(memory); });
     pieces(to, at, [&](const Region& memory, const Region&) { targets.push_back(memory); });
+    const size_t mark = l_.intervals.mark();
+    if (guard) l_.intervals.assume(guard);  // what it says of bounds is not asked again
     Expr check = exists(from);
+    l_.intervals.forget(mark);
     if (guard) check = check ? logical_and(guard, check) : guard;
     Body move;
     for (size_t i = 0; i < sources.size(); ++i) {
