@@ -62,7 +62,10 @@ class Deal {
     }
     const double sectors = static_cast<double>(total_) / static_cast<double>(run * warps_) *
                            static_cast<double>(ceil_div(run * vector_bits_, 256));
-    const std::tuple cost(4.0 * static_cast<double>(registers) + sectors, registers, places);
+    // Of equals that have padding, the one with the longest runs: tensors of narrower elements have shorter ones in the
+    // same layout.
+    const std::tuple cost(4.0 * static_cast<double>(registers) + sectors, registers, places == total_ ? -total_ : -run,
+                          places);
     if (!best_.empty() && cost >= cost_) return;
     best_ = cuts_;
     cost_ = cost;
@@ -71,7 +74,7 @@ class Deal {
   std::vector<int64_t> extents_;
   int64_t vector_bits_, total_ = 1, warps_ = 1;
   std::vector<Cut> cuts_, best_;
-  std::tuple<double, int64_t, int64_t> cost_{};
+  std::tuple<double, int64_t, int64_t, int64_t> cost_{};
 };
 
 FragmentLayout fragment_of(const std::vector<int64_t>& shape, const std::vector<Cut>& cuts, int64_t vector) {
