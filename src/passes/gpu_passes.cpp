@@ -84,7 +84,7 @@ void ring_by_threads(GpuProgram& p) {
   std::set<size_t> without;
   for (size_t i = 0; i < p.attempts.size(); ++i)
     if (!p.attempts[i].gathers) without.insert(i);
-  AsyncRings rings = materialize_async_rings(std::move(p.tiles), without);
+  AsyncRings rings = materialize_async_rings(std::move(p.tiles), without, &p.target);
   p.tiles = std::move(rings.program), p.notes = std::move(rings.notes), p.gathering = std::move(rings.gathering);
   p.planned = p.tiles;
 }
@@ -325,7 +325,7 @@ constexpr GpuPass kTilePasses[] = {
     {.name = "two_stages",
      .what = "loops of one stage that bring little have two",
      .here = "behind loads_as_copies, which shows what they bring; before load_early, which looks for stages",
-     .run = on_tiles<two_stages>},
+     .run = [](GpuProgram& p) { p.tiles = two_stages(std::move(p.tiles), p.target); }},
     {.name = "split_masks",
      .what = "masks that only some tiles need are asked for once a tile",
      .here = "before load_early: what a mask alone reads stays below its condition",

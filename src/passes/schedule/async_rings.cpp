@@ -28,9 +28,9 @@ constexpr int64_t kFewMultiplies = int64_t{2000} * 2048;
 
 class PipelinedLoops {
  public:
-  PipelinedLoops(TileProgram& p, Launch& launch, bool may_gather,
+  PipelinedLoops(TileProgram& p, Launch& launch, bool may_gather, const target::GpuTarget* target,
                  std::vector<std::pair<LocationId, std::string>>& notes)
-      : p_(p), launch_(launch), may_gather_(may_gather), notes_(notes) {}
+      : p_(p), launch_(launch), may_gather_(may_gather), target_(target), notes_(notes) {}
 
   Body body(const Body& in, bool in_role) {
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
@@ -159,11 +159,13 @@ class PipelinedLoops {
     const std::vector<Ahead> elements = read_ahead(brought);
     // More than there are turns would stay empty.
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
-    const int64_t slots = std::min({n.stages, turns, kMostSlots});
+    int64_t slots = std::min({n.stages, turns, kMostSlots});
     const DType type = p_.var(n.var).type;
     // A slot is filled again in the turn behind its own, or, at the cost of another barrier, at its own turn's end:
-    // then all slots are under way while a turn waits.
-    const bool at_end = slots == kFewestSlots && waits_for_rows(n, brought);
+    // then all slots are under way while a turn waits. With one more slot they are so at no cost but room.
+    const bool wants_both = slots == kFewestSlots && waits_for_rows(n, brought);
+    if (wants_both && turns > slots && has_room(slots + 1, brought)) ++slots;
+    const bool at_end = wants_both && slots == kFewestSlots;
     SlotRing ring{.slots = slots,
                   .filled = SlotRing::Filled::CpAsync,
                   .released = SlotRing::Released::Block,
@@ -232,6 +234,21 @@ class PipelinedLoops {
     out.push_back(make_stmt(std::move(loop), at));
     return out;
   }
+  // Whether all blocks of the launch still run at once where these tiles have so many slots.
+  bool has_room(int64_t slots, const std::vector<Brought>& brought) const {
+    if (!target_) return false;
+    int64_t bytes = target_->multiprocessor.reserved_bytes, blocks = 1;
+    for (BufferId id : used_roots(launch_.body, p_))
+      if (p_.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p_.buffer(id));
+    for (const Brought& b : brought) bytes += (slots - 1) * bytes_on_chip(p_.buffer(b.tile));
+    const int64_t most = target_->multiprocessor.shared_bytes / bytes * target_->multiprocessors;
+    for (const Expr& e : launch_.grid) {
+      const auto extent = constant_int(e);
+      if (!extent || *extent > most) return false;
+      blocks *= *extent;
+    }
+    return bytes <= target_->shared_bytes && blocks <= most;
+  }
   // Whether rows that a Map gathers, which come from anywhere, have not come when the products of a turn are done.
   static bool waits_for_rows(const For& n, const std::vector<Brought>& brought) {
     const bool gathers = std::ranges::any_of(brought, [&](const Brought& b) { return n.body[b.at].as<Map>(); });
@@ -274,19 +291,21 @@ class PipelinedLoops {
   TileProgram& p_;
   Launch& launch_;
   const bool may_gather_;
+  const target::GpuTarget* target_;
   std::vector<std::pair<LocationId, std::string>>& notes_;
   bool gathers_ = false;
 };
 
 }  // namespace
 
-AsyncRings materialize_async_rings(TileProgram program, const std::set<size_t>& without) {
+AsyncRings materialize_async_rings(TileProgram program, const std::set<size_t>& without,
+                                   const target::GpuTarget* target) {
   AsyncRings out{std::move(program), {}};
   for (size_t i = 0; i < out.program.launches.size(); ++i) {
     Launch& launch = out.program.launches[i];
     bool roles = false;
     walk(launch.body, [&](const Stmt& s) { roles = roles || s.as<Role>(); });
-    PipelinedLoops loops(out.program, launch, !without.contains(i), out.notes);
+    PipelinedLoops loops(out.program, launch, !without.contains(i), target, out.notes);
     launch.body = loops.body(launch.body, roles);
     if (loops.gathers()) out.gathering.insert(i);
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/program.h"
+#include "target/gpu.h"
 
 namespace tilewright::passes {
 
@@ -16,7 +17,8 @@ struct AsyncRings {
   std::vector<std::pair<ir::LocationId, std::string>> notes;
   std::set<size_t> gathering = {};  // launches with rings of maps, or of copies whose places are read from memory
 };
-// `without`: launches in which those get no rings.
-AsyncRings materialize_async_rings(ir::TileProgram program, const std::set<size_t>& without = {});
+// `without`: launches in which those get no rings. Where they do, two slots become three if the target has room.
+AsyncRings materialize_async_rings(ir::TileProgram program, const std::set<size_t>& without = {},
+                                   const target::GpuTarget* target = nullptr);
 
 }  // namespace tilewright::passes
