@@ -8,7 +8,9 @@
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
+#include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/schedule/role_code.h"
 #include "plan/decide.h"
 
 namespace tilewright::passes {
@@ -19,13 +21,22 @@ namespace {
 
 // What a block's shared tiles may come to: two or three blocks share a multiprocessor then.
 constexpr int64_t kMostShared = 65536;
-// What a block's turns that are on their way come to, where there are so few stages: blocks beside it have as much.
-constexpr int64_t kOnTheWay = 16384;
+// What a block's turns that are on their way come to, where there are so few stages, and what those of all blocks of a
+// multiprocessor do at least: 4.8 TB/s for 700 ns are 26 KB each.
+constexpr int64_t kOnTheWay = 16384, kOnTheWayOfAll = 40960;
 constexpr int64_t kMostStages = 4;
+// Turns that bring less are brought several at once: threads wait and meet once for all of them, and what one row of a
+// tensor holds for them is asked for at one time, while memory has its page open.
+constexpr int64_t kAtOnce = 10240;
+constexpr int64_t kMostTurnsAtOnce = 8, kMostStatements = 64;
 
 class TwoStages {
  public:
-  TwoStages(TileProgram& p, const Launch& launch) : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
+  TwoStages(TileProgram& p, const Launch& launch, const target::GpuTarget& target)
+      : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
+    const int64_t blocks = blocks_of_multiprocessor(launch, target);
+    on_the_way_ = std::max(kOnTheWay, kOnTheWayOfAll / blocks);
+    room_of_block_ = std::min(kMostShared, target.shared_bytes_of_blocks(blocks));
     for (BufferId id : used_roots(launch.body, p))
       if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
   }
@@ -34,10 +45,11 @@ class TwoStages {
     const auto* loop = s.as<For>();
     if (!loop || !has_one_stage(*loop) || may_jump(loop->body) || !only_computes(loop->body)) return std::nullopt;
     int64_t brought = 0, staged = 0;
+    tiles_.clear();
     for (size_t i = 0; i < loop->body.size(); ++i) {
       if (!reads_what_stays(loop->body[i])) continue;
       if (const auto tile = analysis::brought_tile(p_, launch_, *loop, i))
-        brought += bytes_on_chip(p_.buffer(tile->tile));
+        brought += bytes_on_chip(p_.buffer(tile->tile)), tiles_.insert(tile->tile);
       else if (const auto tile = staging_of(loop->body[i]))
         staged += bytes_on_chip(*tile);
     }
@@ -47,12 +59,15 @@ class TwoStages {
     if (brought == 0 || (multiplies && loop->stages == 0)) return std::nullopt;
     if (multiplies) staged = 0;  // the loads of its operands are its pipeline's to place
     const int64_t of_turn = brought + staged, room = (kMostShared - shared_ + brought) / of_turn;
-    int64_t stages = multiplies ? 2 : std::clamp<int64_t>(kOnTheWay / of_turn + 1, 2, kMostStages);
-    stages = std::min({stages, room, constant_int(loop->extent).value_or(stages)});
-    if (stages < 2) return std::nullopt;
     For ahead = *loop;
-    ahead.kind = LoopKind::Pipelined, ahead.stages = stages;
-    if (staged > 0) ahead.body = through_shared(loop->body);
+    ahead.kind = LoopKind::Pipelined;
+    if (staged > 0 && room >= 2) ahead.body = through_shared(loop->body);
+    const int64_t turns = multiplies ? 1 : turns_at_once(ahead, of_turn, brought), at_once = turns * of_turn;
+    int64_t stages = multiplies ? 2 : std::clamp<int64_t>((on_the_way_ + at_once / 2) / at_once + 1, 2, kMostStages);
+    stages = std::min({stages, room / turns, constant_int(loop->extent).value_or(stages * turns) / turns});
+    if (stages < 2) return std::nullopt;
+    ahead.stages = stages;
+    if (turns > 1) ahead = together(ahead, turns);
     return Body{make_stmt(std::move(ahead), s->location)};
   }
 
@@ -92,12 +107,72 @@ class TwoStages {
         continue;
       }
       const BufferId id = p_.new_buffer(std::move(*tile));
+      tiles_.insert(id);
       Copy in = *s.as<Copy>(), down;
       down.from = whole(id, p_), down.to = in.to;
       in.to = whole(id, p_);
       out.push_back(make_stmt(std::move(in), s->location));
       out.push_back(make_stmt(std::move(down), s->location));
     }
+    return out;
+  }
+  static int64_t blocks_of_multiprocessor(const Launch& launch, const target::GpuTarget& target) {
+    const int64_t most = std::max<int64_t>(target.multiprocessor.threads / launch.thread_count(), 1);
+    int64_t blocks = 1;
+    for (const Expr& e : launch.grid)
+      blocks = std::min<int64_t>(blocks * std::min<int64_t>(constant_int(e).value_or(INT32_MAX), INT32_MAX), INT32_MAX);
+    return std::clamp<int64_t>(blocks / std::max<int64_t>(target.multiprocessors, 1), 1, most);
+  }
+  // Which statements of the loop bring tiles for all turns that are brought at once; none: they cannot come before the
+  // turns' other code.
+  std::optional<std::set<size_t>> brought_at_once(const For& loop) const {
+    if (constant_int(loop.begin) != 0 || !constant_int(loop.extent)) return std::nullopt;
+    const std::set<VarId> bound = bound_vars(loop.body);
+    std::set<size_t> out;
+    for (size_t i = 0; i < loop.body.size(); ++i) {
+      const auto* copy = loop.body[i].as<Copy>();
+      const bool fills = std::ranges::any_of(analysis::written_by({loop.body[i]}, p_),
+                                             [&](BufferId id) { return tiles_.contains(id); });
+      if (!fills) continue;
+      if (!copy) return std::nullopt;
+      for (VarId v : used_vars(Body{loop.body[i]}))
+        if (bound.contains(v)) return std::nullopt;
+      out.insert(i);
+    }
+    return out;
+  }
+  // How many turns are brought at once: a divisor of all, so many that three times as many have room.
+  int64_t turns_at_once(const For& loop, int64_t of_turn, int64_t brought) const {
+    if (!brought_at_once(loop)) return 1;
+    int64_t statements = 0;
+    walk(loop.body, [&](const Stmt&) { ++statements; });
+    const int64_t all = *constant_int(loop.extent), bytes = std::max(kAtOnce, on_the_way_ / 2);
+    const int64_t room = (room_of_block_ - shared_ + brought) / of_turn;
+    int64_t most = std::min({kMostTurnsAtOnce, bytes / of_turn, kMostStatements / statements, room / 3, all / 2});
+    while (most > 1 && all % most != 0) --most;
+    return std::max<int64_t>(most, 1);
+  }
+  // A loop of so many times fewer turns, each of which brings the tiles of all that it stands for, into tiles of their
+  // own, and then does what they do.
+  For together(const For& loop, int64_t turns) {
+    const std::set<size_t> brought = *brought_at_once(loop);
+    const DType type = p_.var(loop.var).type;
+    For out = loop;
+    out.var = p_.new_var(p_.var(loop.var).name, type);
+    out.extent = constant(type, *constant_int(loop.extent) / turns);
+    Body copies, rest;
+    for (int64_t t = 0; t < turns; ++t) {
+      std::map<BufferId, BufferId> tiles;
+      for (size_t i : brought) {
+        const BufferId tile = loop.body[i].as<Copy>()->to.buffer;
+        if (t > 0) tiles[tile] = p_.new_buffer(Buffer(p_.buffer(tile)));
+      }
+      const Expr turn = add(mul(var(out.var, type), constant(type, turns)), constant(type, t));
+      const Body own = renamed(p_, with_buffers(substitute(loop.body, {{loop.var, turn}}), tiles));
+      for (size_t i = 0; i < own.size(); ++i) (brought.contains(i) ? copies : rest).push_back(own[i]);
+    }
+    append(copies, rest);
+    out.body = std::move(copies);
     return out;
   }
   // Whether no other block can tell when the turns read memory: nothing in them waits for others or lets others go on
@@ -117,14 +192,16 @@ class TwoStages {
   TileProgram& p_;
   const Launch& launch_;
   const std::set<BufferId> written_;
+  int64_t on_the_way_ = 0, room_of_block_ = 0;  // bytes of a block
+  std::set<BufferId> tiles_;                    // that the turns of a loop bring
   int64_t shared_ = 0;
 };
 
 }  // namespace
 
-TileProgram two_stages(TileProgram program) {
+TileProgram two_stages(TileProgram program, const target::GpuTarget& target) {
   for (Launch& launch : program.launches) {
-    TwoStages stages(program, launch);
+    TwoStages stages(program, launch, target);
     if (plan::why_as_written(launch).empty())
       launch.body = rewrite(launch.body, [&](const Stmt& s) { return stages(s); });
   }
