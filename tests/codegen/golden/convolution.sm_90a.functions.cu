@@ -11,22 +11,6 @@ __device__ __forceinline__ void __float22half2_rn(uint16_t* to, float first, flo
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   *(uint32_t*)to = pair;
 }
-template <class T>
-__device__ __forceinline__ T safe_divisor(T a, T b) {
-  constexpr T least = (T)-1 < (T)0 ? (T)((uint64_t)1 << (8 * sizeof(T) - 1)) : (T)0;
-  const bool overflows = (T)-1 < (T)0 && (b == (T)-1) & (a == least);
-  return (b == (T)0) | overflows ? (T)1 : b;
-}
-template <class T>
-__device__ __forceinline__ T floordiv(T a, T b) {
-  const T d = safe_divisor(a, b), q = (T)(a / d), r = (T)(a % d);
-  return (T)(q - (T)((r != (T)0) & ((r < (T)0) != (d < (T)0))));
-}
-template <class T>
-__device__ __forceinline__ T floormod(T a, T b) {
-  const T d = safe_divisor(a, b), r = (T)(a % d);
-  return (T)((r != (T)0) & ((r < (T)0) != (d < (T)0)) ? r + d : r);
-}
 __device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ __forceinline__ void tw_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(tw_shared_address(barrier)) : "memory");

@@ -6,12 +6,12 @@
       float scale_B_next;
       alignas(16) float sums0[64];
       const int32_t tile = block + turn * 128;
-      const int32_t panel = floordiv<int32_t>(tile, 448);
-      const int32_t in_panel = floormod<int32_t>(tile, 448);
+      const int32_t panel = (int32_t)((uint32_t)tile / 448u);
+      const int32_t in_panel = (int32_t)((uint32_t)tile % 448u);
       const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 32);
-      const int32_t panel_column = floordiv<int32_t>(in_panel, panel_height);
+      const int32_t panel_column = (int32_t)floordiv<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);
       const int32_t bx = (panel & 1) == 1 ? -panel_column + 55 : panel_column;
-      const int32_t by = panel * 8 + floormod<int32_t>(in_panel, panel_height);
+      const int32_t by = panel * 8 + (int32_t)floormod<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);
       // fp8_gemm.cpp:40
       #pragma unroll
       for (int32_t r = 0; r < 2; ++r) {
@@ -24,7 +24,7 @@
         }
       }
       // fp8_gemm.cpp:52
-      scale_B_next = SB[bx * 128ll];
+      scale_B_next = SB[bx * 128];
       // fp8_gemm.cpp:44
       for (int32_t k_of_4 = 0; k_of_4 < 32; ++k_of_4) {
         alignas(16) float scales0[2];
@@ -69,7 +69,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B = scale_B_next;
-        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 1, 127)];
+        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 1, 127) + bx * 128];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -109,7 +109,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_1 = scale_B_next;
-        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 2, 127)];
+        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 2, 127) + bx * 128];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -149,7 +149,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_2 = scale_B_next;
-        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 3, 127)];
+        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 3, 127) + bx * 128];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -179,7 +179,7 @@
         }
         // fp8_gemm.cpp:52
         const float scale_B_3 = scale_B_next;
-        scale_B_next = SB[bx * 128ll + min<int32_t>(k_of_4 * 4 + 4, 127)];
+        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 4, 127) + bx * 128];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<0>();
         tw_hold(inner0);

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(const float* 
     #pragma unroll
     for (int32_t r_1 = 0; r_1 < 2; ++r_1) {
       alignas(16) float scores_vector[4];
-      *(float4*)scores_vector = *(const float4*)&scores[r_1 * 128ll + (tx & 31) * 4ll + bx * 2048ll + r * 1024ll + (tx >> 5) * 256ll];
+      *(float4*)scores_vector = *(const float4*)&scores[r_1 * 128 + (tx & 31) * 4 + bx * 2048 + r * 1024 + (tx >> 5) * 256];
       #pragma unroll
       for (int32_t r_2 = 0; r_2 < 4; ++r_2) {
         left[r * 8 + r_1 * 4 + r_2] = scores_vector[r_2];
@@ -139,11 +139,11 @@ extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(const float* 
   }
   // topk_gate.cpp:37
   if ((tx >> 5) < 2) {
-    topk_idx[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    topk_idx[(tx & 7) + bx * 64 + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
   }
   // topk_gate.cpp:38
   if ((tx >> 5) < 2) {
-    topk_weights[bx * 64ll + (tx >> 5) * 32ll + ((tx & 31) >> 3) * 8ll + (tx & 7)] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    topk_weights[(tx & 7) + bx * 64 + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
   }
 }
 
