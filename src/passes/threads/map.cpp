@@ -139,6 +139,12 @@ class MapLowering {
     int64_t share = 1;                        // lanes that have the same element
   };
 
+  // What has been loaded ahead.
+  struct Ahead {
+    BufferId buffer, registers;
+    bool common = false;  // once for all rounds
+  };
+
   Body points_of(const FragmentLayout& points) {
     Body wide = loops(points);
     if (needs_.empty()) return wide;
@@ -235,6 +241,7 @@ class MapLowering {
       bytes += count * (together * bits < kRegisterBits ? kRegisterBits / together : bits) / 8;
       return l_.temporary(l_.buffer(root).name + "_ahead", type, {count}, Space::Local);
     };
+    Body once;  // what all rounds have in common
     const auto of_round = [&](const Held& held) {
       if (rounds_ == held.vector) return Body{};
       Held at = held;
@@ -251,16 +258,21 @@ class MapLowering {
       const Body& inner = under_conditions(element.body, at);
       for (Wide& w : accesses_of(inner, at).loads) {
         if (!may_come_ahead(w.first, &inner != &element.body)) continue;
-        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), rounds_ / w.share, at.vector / w.share);
-        w.slot = round_of(at, at.vector / w.share);
-        append(loads, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
-        ahead_.emplace_back(w.first.buffer, w.registers);
+        const bool common = !conditional && is_common(w.first, at, element.names);
+        w.registers = kept(w.first.buffer, l_.type(w.first.buffer), (common ? at.vector : rounds_) / w.share,
+                           at.vector / w.share);
+        w.slot = common ? constant(0) : round_of(at, at.vector / w.share);
+        append(common ? once : loads, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
+        ahead_.push_back({w.first.buffer, w.registers, common});
       }
-      if (by_one_copy_ && held.first_copy && !loads.empty())
-        loads = {l_.make(If{held.first_copy, std::move(loads), {}})};
+      if (by_one_copy_ && held.first_copy)
+        for (Body* b : {&loads, &once})
+          if (!b->empty()) *b = {l_.make(If{held.first_copy, std::move(*b), {}})};
       return loads;
     };
-    out = deal(points, team_, l_, lanes_along(points), of_round, outer_);
+    Body rounds = deal(points, team_, l_, lanes_along(points), of_round, outer_);
+    out = std::move(once);
+    append(out, std::move(rounds));
     if (bytes <= most) return false;
     ahead_.clear(), names_ahead_.clear();
     return true;
@@ -275,6 +287,24 @@ class MapLowering {
   }
   // Whether there are loads of one element of this memory.
   bool comes_alone(BufferId id) const { return l_.is_global(id) && l_.type(id).storage_bits() >= 8; }
+  // Whether all rounds of the loops that are not around what loads ahead have the same element in mind, and no name of
+  // theirs tells where it is.
+  bool is_common(const Element& e, const Held& at, const Body& names) const {
+    std::set<VarId> used;
+    for (const Expr& index : e.indices) used.merge(used_vars(index));
+    for (VarId v : bound_vars(names))
+      if (used.contains(v)) return false;
+    const std::vector<Digit>& digits = at.layout->digits();
+    for (size_t i = 0; i < digits.size(); ++i) {
+      if (digits[i].home != Home::Register || (at.lane && equal(at.digits[i], at.lane))) continue;
+      for (VarId v : used_vars(at.digits[i])) {
+        const bool lane = at.lane && v == id_of(at.lane);
+        const bool around = std::ranges::any_of(outer_, [&](const Expr& o) { return id_of(o) == v; });
+        if (!lane && !around && used.contains(v)) return false;
+      }
+    }
+    return true;
+  }
   // Whether points add to memory where what they load says: the next point's load then waits for this one's addition.
   bool adds_to_memory() const {
     bool found = false;
@@ -674,8 +704,9 @@ class MapLowering {
     for (Wide& w : loads) {
       is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first, is_conditional));
       if (is_ahead.back()) {
-        check_internal(ahead_[ahead].first == w.first.buffer, "loads of other buffers than before");
-        w.registers = ahead_[ahead++].second, w.slot = round_of(at, at.vector / w.share);
+        const Ahead& known = ahead_[ahead++];
+        check_internal(known.buffer == w.first.buffer, "loads of other buffers than before");
+        w.registers = known.registers, w.slot = known.common ? constant(0) : round_of(at, at.vector / w.share);
       } else {
         w.registers = new_registers(w.first.buffer, elements_of(w, at));
       }
@@ -846,15 +877,15 @@ class MapLowering {
   Lowering& l_;
   MapSums sums_;
   const Queue queue_;
-  const std::set<BufferId> changed_;                  // roots, by the body
-  const bool by_one_copy_;                            // of threads with copies of a point, one runs it
-  bool in_turns_ = false;                             // the lanes are turns of a loop, one after the other
-  bool may_need_ = true;                              // accesses may be wide under conditions
-  std::vector<Expr> needs_;                           // those conditions
-  std::vector<std::pair<BufferId, BufferId>> ahead_;  // what has been loaded ahead, in the order of the loads
-  std::vector<BufferId> names_ahead_;                 // and what lanes share of that
-  std::vector<Expr> outer_;                           // loops around what loads ahead
-  int64_t rounds_ = 0;                                // registers' points in a turn of those
+  const std::set<BufferId> changed_;   // roots, by the body
+  const bool by_one_copy_;             // of threads with copies of a point, one runs it
+  bool in_turns_ = false;              // the lanes are turns of a loop, one after the other
+  bool may_need_ = true;               // accesses may be wide under conditions
+  std::vector<Expr> needs_;            // those conditions
+  std::vector<Ahead> ahead_;           // in the order of the loads
+  std::vector<BufferId> names_ahead_;  // and what lanes share of that
+  std::vector<Expr> outer_;            // loops around what loads ahead
+  int64_t rounds_ = 0;                 // registers' points in a turn of those
 };
 
 }  // namespace
