@@ -344,7 +344,7 @@ TEST_F(Tool, ExplainOfAGpuNamesInstructionsAndReasons) {
 
   const std::string old = tool("explain product.tile --arch sm_80 --no-compile").out;
   for (const char* line : {"mma.sync m16n8k16", "not wgmma: sm_80 has none", "not TMA: sm_80 has none",
-                           "cp.async into a ring of 3 slots", "decided by the accumulator of mma.sync, line 13"})
+                           "cp.async into a ring of 4 slots", "decided by the accumulator of mma.sync, line 13"})
     EXPECT_NE(old.find(line), std::string::npos) << line << "\n" << old;
   const Json refused = json("explain barriers.tile --arch sm_80 --no-compile --json");
   EXPECT_EQ(refused["refused"]["code"], "TW8201");

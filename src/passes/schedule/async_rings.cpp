@@ -161,11 +161,11 @@ class PipelinedLoops {
     const int64_t turns = std::max(constant_int(n.extent).value_or(kMostSlots), kFewestSlots);
     int64_t slots = std::min({n.stages, turns, kMostSlots});
     const DType type = p_.var(n.var).type;
-    // A slot is filled again in the turn behind its own, or, at the cost of another barrier, at its own turn's end:
-    // then all slots are under way while a turn waits. With one more slot they are so at no cost but room.
-    const bool wants_both = slots == kFewestSlots && waits_for_rows(n, brought);
-    if (wants_both && turns > slots && has_room(slots + 1, brought)) ++slots;
-    const bool at_end = wants_both && slots == kFewestSlots;
+    // A turn computes with one slot while the others are under way. As many as the program has stages are so at the
+    // cost of one more slot, where all blocks have room for it at once; where there is none, and rows come from
+    // anywhere, at the cost of another barrier: a slot is filled again at its own turn's end.
+    if (slots < kMostSlots && turns > slots && has_room(slots + 1, brought)) ++slots;
+    const bool at_end = slots == kFewestSlots && waits_for_rows(n, brought);
     SlotRing ring{.slots = slots,
                   .filled = SlotRing::Filled::CpAsync,
                   .released = SlotRing::Released::Block,

@@ -17,7 +17,8 @@ struct AsyncRings {
   std::vector<std::pair<ir::LocationId, std::string>> notes;
   std::set<size_t> gathering = {};  // launches with rings of maps, or of copies whose places are read from memory
 };
-// `without`: launches in which those get no rings. Where they do, two slots become three if the target has room.
+// `without`: launches in which those get no rings. Where the target has room for
+// another slot of all blocks at once, rings have it.
 AsyncRings materialize_async_rings(ir::TileProgram program, const std::set<size_t>& without = {},
                                    const target::GpuTarget* target = nullptr);
 
