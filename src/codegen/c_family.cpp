@@ -1,5 +1,7 @@
 #include "codegen/c_family.h"
 
+#include <cmath>
+
 #include "codegen/source_marks.h"
 #include "ir/match.h"
 #include "ir/operators.h"
@@ -194,6 +196,35 @@ Text CFamily::conversion_of(const Cast& n, DType type) {
   return t;
 }
 
+namespace {
+
+// The largest magnitude of a float that is a whole number: a byte, a constant, sums, differences and products of such.
+// None: it may be another.
+std::optional<double> whole_magnitude(const Expr& e) {
+  if (!e->type.is_float()) return std::nullopt;
+  if (const auto c = constant_float(e))
+    return std::isfinite(*c) && std::trunc(*c) == *c ? std::optional(std::abs(*c)) : std::nullopt;
+  if (const auto* n = e.as<Cast>()) {
+    const DType from = n->value->type;
+    if (!from.is_int() || from.bits > 8) return std::nullopt;
+    return std::ldexp(1.0, from.bits - (from.is_signed() ? 1 : 0));
+  }
+  const auto* n = e.as<Binary>();
+  if (!n || (n->op != BinaryOp::Add && n->op != BinaryOp::Sub && n->op != BinaryOp::Mul)) return std::nullopt;
+  const auto a = whole_magnitude(n->a), b = whole_magnitude(n->b);
+  if (!a || !b) return std::nullopt;
+  return n->op == BinaryOp::Mul ? *a * *b : *a + *b;
+}
+
+// Whether rounding to the type of the expression leaves it as it is: a float32 that holds it need not be rounded.
+bool is_exact(const Expr& e) {
+  if (e->type != f16 && e->type != bf16) return false;
+  const auto most = whole_magnitude(e);
+  return most && *most <= (e->type == f16 ? 2048 : 256);
+}
+
+}  // namespace
+
 Text CFamily::value(const Expr& e) {
   const DType type = e->type;
   return match(e->op, Overloaded{
@@ -218,6 +249,7 @@ Text CFamily::value(const Expr& e) {
                             if (n.op == BinaryOp::BitXor)
                               if (auto own = exchange(n)) return *own;
                             if (auto own = comparison(n)) return *own;
+                            if (is_exact(e)) return binary(n.op, f32, value(n.a), value(n.b), n.b);
                             if (n.op == BinaryOp::Sub && subtracts_by_function(n))
                               return rounded(type, call(c_name(Function::Sub, type), {text(n.a), text(n.b)}));
                             return binary(n.op, n.a->type, value(n.a), value(n.b), n.b);
@@ -231,7 +263,7 @@ Text CFamily::value(const Expr& e) {
                                         in(value(n.b), Binds::Conditional),
                                     Binds::Conditional};
                           },
-                          [&](const Cast& n) -> Text { return conversion_of(n, type); },
+                          [&](const Cast& n) -> Text { return conversion_of(n, is_exact(e) ? f32 : type); },
                           [&](const Bitcast& n) -> Text {
                             return {"(" + value_of_bits(type, bits_of(n.value->type, text(n.value))) + ")"};
                           },

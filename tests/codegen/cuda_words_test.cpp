@@ -383,5 +383,38 @@ TEST(CudaWords, FunctionsOfTheDevice) {
   expect_compiles(text);
 }
 
+// Bytes as halves, less a constant, are whole numbers that halves hold: only what is multiplied by a scale is rounded.
+TEST(CudaWords, WholeNumbersThatHalvesHoldAreNotRounded) {
+  const auto scaled = [](int64_t zero) {
+    Tensor W("W", {1024}, u8), S("S", {1024}, f16), B("B", {1024}, f16);
+    return text_of(prim_func("scaled", {W, S, B},
+                             [&] {
+                               for (auto bx : Kernel(1, {.threads = 128})) {
+                                 (void)bx;
+                                 for (auto t : Parallel(1024)) B(t) = (cast(W(t), f16) - cast(Value(zero), f16)) * S(t);
+                               }
+                             }))
+        .text;
+  };
+  const std::string exact = scaled(128), rounded = scaled(1794);
+  EXPECT_EQ(exact.find("round_f16("), std::string::npos) << exact;
+  EXPECT_NE(rounded.find("round_f16("), std::string::npos) << rounded;
+}
+
+TEST(CudaWords, OffsetsThat32BitsHoldAreOf32Bits) {
+  const auto copied = [](int64_t rows) {
+    Tensor A("A", {rows, 65536}, f32), B("B", {rows, 65536}, f32);
+    return text_of(prim_func("copied", {A, B},
+                             [&] {
+                               for (auto [bx, by] : Kernel({512, rows}, {.threads = 128}))
+                                 for (auto t : Parallel(128)) B(by, bx * 128 + t) = A(by, bx * 128 + t);
+                             }))
+        .text;
+  };
+  const std::string narrow = copied(32767), wide = copied(32769);
+  EXPECT_NE(narrow.find(" * 65536 "), std::string::npos) << narrow;
+  EXPECT_NE(wide.find(" * 65536ll"), std::string::npos) << wide;
+}
+
 }  // namespace
 }  // namespace tilewright
