@@ -5,6 +5,7 @@
 
 #include "ir/operators.h"
 #include "ir/widen.h"
+#include "passes/lower/narrow.h"
 
 namespace tilewright::passes {
 namespace {
@@ -157,6 +158,56 @@ TEST(Intervals, QuotientsAndShiftsOfUnboundedNumbers) {
   EXPECT_EQ(shifted.high, (int64_t{1} << 56) - 1);
   EXPECT_GE(ranges.of(binary(BinaryOp::FloorMod, x, add(y, number(u64, 1)))).high, kUnbounded);
   EXPECT_EQ(ranges.of(binary(BinaryOp::FloorMod, x, number(u64, 10))).high, 9);
+}
+
+TEST(Intervals, OfMultiplesMultiplesAreLeft) {
+  const Intervals ranges;
+  const Expr x = x_of(i32), of_64 = add(mul(number(i32, 64), x), number(i32, 128));
+  const auto left = [&](const Expr& e, int64_t by) {
+    return ranges.of(binary(BinaryOp::FloorMod, e, number(i32, by))).high;
+  };
+  EXPECT_EQ(left(of_64, 128), 64);
+  EXPECT_EQ(left(of_64, 96), 64);  // 0, 32, 64
+  EXPECT_EQ(left(add(of_64, number(i32, 1)), 128), 127);
+  EXPECT_EQ(left(x, 128), 127);
+}
+
+TEST(Intervals, BitsOfTwoAreNoMoreThanTheLongerOnes) {
+  Intervals ranges;
+  ranges.set(VarId{1}, {0, 5});
+  const Expr x = x_of(i32);
+  for (const BinaryOp op : {BinaryOp::BitOr, BinaryOp::BitXor})
+    EXPECT_EQ(ranges.of(binary(op, x, binary(BinaryOp::FloorMod, x_of(i32), number(i32, 9)))).high, 7);
+  ranges.set(VarId{1}, {-1, 5});
+  EXPECT_LT(ranges.of(binary(BinaryOp::BitOr, x, number(i32, 3))).low, 0);
+}
+
+TEST(Intervals, BothPartsOfAConjunctionOfBitsHold) {
+  const Expr x = x_of(i32), y = var(VarId{2}, i32);
+  Intervals ranges;
+  ranges.assume(binary(BinaryOp::BitAnd, less(x, number(i32, 7)), less(y, number(i32, 9))));
+  EXPECT_TRUE(ranges.proves(less(x, number(i32, 8))));
+  EXPECT_TRUE(ranges.proves(less(y, number(i32, 9))));
+  EXPECT_FALSE(ranges.proves(less(y, number(i32, 8))));
+}
+
+TEST(Intervals, NumbersOf64BitsThat32Hold) {
+  Intervals ranges;
+  ranges.set(VarId{1}, {0, 1000});
+  ranges.set(VarId{2}, {-1000, 1000});
+  const Expr x = cast(x_of(i32), i64), y = cast(var(VarId{2}, i32), i64);
+  const auto times = [](const Expr& e, int64_t by) { return mul(number(i64, by), e); };
+  const auto fits = [&](const Expr& e) { return in_32_bits(e, ranges).has_value(); };
+  EXPECT_EQ((*in_32_bits(add(times(x, 1000), number(i64, -8)), ranges))->type, i32);
+  EXPECT_TRUE(fits(times(y, 2'000'000)));
+  EXPECT_FALSE(fits(times(y, 3'000'000)));
+  // Where a sum stays, a part of it may leave.
+  EXPECT_FALSE(fits(add(times(x, 3'000'000), times(y, -1))));
+  EXPECT_FALSE(fits(add(times(binary(BinaryOp::Min, x, number(i64, 1)), int64_t{1} << 32), y)));
+  EXPECT_FALSE(fits(cast(var(VarId{3}, u32), i64)));
+  EXPECT_TRUE(fits(binary(BinaryOp::FloorDiv, y, number(i64, 7))));
+  EXPECT_FALSE(fits(binary(BinaryOp::FloorDiv, x, y)));
+  EXPECT_FALSE(fits(binary(BinaryOp::FloorMod, times(y, 3'000'000), number(i64, 7))));
 }
 
 }  // namespace
