@@ -18,6 +18,7 @@
 #include "passes/threads/elementwise.h"
 #include "passes/threads/fragment_box.h"
 #include "passes/threads/lane_conditions.h"
+#include "passes/threads/map_lanes.h"
 #include "passes/threads/map_sums.h"
 #include "passes/threads/point_count.h"
 #include "passes/threads/quotients.h"
@@ -330,35 +331,9 @@ class MapLowering {
     }
     return out;
   }
-  // The dimension along which a thread's neighbours are lanes of a vector: the last one, but where its threads hold no
-  // neighbours, or nothing is in memory, one along which memory holds neighbours, or all share a divisor.
   int lanes_along(const FragmentLayout& points) const {
-    const int last = points.rank() - 1;
-    bool in_memory = false;
-    std::optional<int> along, shares;
-    const auto may = [&](int d) { return neighbours_along(points, d) > 1; };
-    const auto touches = [&](BufferId id, const std::vector<Expr>& index) {
-      if (!c_.is_memory(id) || index.empty()) return;
-      in_memory = true;
-      for (int d = 0; d <= last; ++d)
-        if (may(d) && used_vars(index.back()).contains(map_.vars[static_cast<size_t>(d)])) along = d;
-    };
-    walk(map_.body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Store>()) touches(n->to.buffer, n->to.indices);
-    });
-    walk_exprs(map_.body, [&](const Expr& e) {
-      if (const auto* n = e.as<Load>()) touches(n->buffer, n->indices);
-      const auto* n = e.as<Binary>();
-      if (!n || n->op != BinaryOp::Div || e->type != f32 || n->b.as<Const>()) return;
-      const std::set<VarId> divisor = used_vars(n->b);
-      for (int d = 0; d <= last; ++d)
-        if (neighbours_along(points, d) >= kSharingLanes && !divisor.contains(map_.vars[static_cast<size_t>(d)]))
-          shares = d;
-    });
-    if (may(last) && in_memory) return last;
-    return along ? *along : shares && !in_memory ? *shares : last;
+    return passes::lanes_along(map_, points, [&](BufferId id) { return c_.is_memory(id); });
   }
-
   // How many turns of a loop over points stand one behind the other: what they compute is then under way together, and
   // what all turns around have in common is computed before those.
   int64_t turns_at_once() const { return queue_ == Queue::None ? kUnrolledPoints : kQueuedPieces; }
@@ -517,25 +492,6 @@ class MapLowering {
     }
     return !l_.is_global(id) || divided_at_call(b.shape.back());
   }
-  // Of how many lanes each the quotient of the lane's number is in an index; 1: it is in none.
-  static int64_t shared_by(const std::vector<Expr>& index, const Held& at) {
-    int64_t out = 1;
-    walk(index.back(), [&](const Expr& x) {
-      const auto* b = x.as<Binary>();
-      const auto* v = b && b->op == BinaryOp::FloorDiv ? b->a.as<Var>() : nullptr;
-      if (v && v->id == id_of(at.lane)) out = constant_int(b->b).value_or(1);
-    });
-    return out > 1 && at.vector % out == 0 && at.vector > out ? out : 1;
-  }
-  // With the number of an element in place of that quotient.
-  static Expr with_shared_lanes(const Expr& index, int64_t share, const Held& at, const Expr& element) {
-    return rewrite(index, [&](const Expr& x) -> std::optional<Expr> {
-      const auto* b = x.as<Binary>();
-      const auto* v = b && b->op == BinaryOp::FloorDiv ? b->a.as<Var>() : nullptr;
-      const bool shared = v && v->id == id_of(at.lane) && constant_int(b->b) == share;
-      return shared ? std::optional(cast(element, x->type)) : std::nullopt;
-    });
-  }
   static std::vector<Expr> at_lane_zero(const std::vector<Expr>& index, const Held& at) {
     std::vector<Expr> out;
     for (const Expr& e : index) out.push_back(substitute(e, {{id_of(at.lane), constant(0)}}));
@@ -577,14 +533,14 @@ class MapLowering {
         if (!order.surely_reads(i, e) && (!surely_there(*n, at) || may_change_meanwhile(body, *n))) return;
         if (is_one(n->buffer, n->indices))
           return out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
-        const int64_t share = shared_by(n->indices, at);
+        const int64_t share = lanes_of_quotient(n->indices.back(), id_of(at.lane), at.vector);
         if (share <= 1) return;
         Held few = at;
         few.vector /= share, few.lane = var(l_.program.new_var("lane", i32), i32);
         std::vector<Expr> indices;
         bool all = true;
         for (const Expr& index : n->indices) {
-          indices.push_back(with_shared_lanes(index, share, at, few.lane));
+          indices.push_back(with_quotients(index, id_of(at.lane), share, few.lane));
           all = all && !used_vars(indices.back()).contains(id_of(at.lane));
         }
         if (!all) return;
