@@ -48,6 +48,7 @@
 #include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/part_lives.h"
 #include "passes/tile/products_early.h"
 #include "passes/tile/read_originals.h"
 #include "passes/tile/reducer_parts.h"
@@ -322,6 +323,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map of a pipelined loop that brings a tile is a copy",
      .here = "before plans, whose rings take copies alone",
      .run = on_tiles<loads_as_copies>},
+    {.name = "part_lives",
+     .what = "shared tiles that are filled anew for another loop are tiles of their own",
+     .here = "behind loads_as_copies, which shows what loops bring; before all that asks whether a tile is its loop's",
+     .run = [](GpuProgram& p) { part_lives(p.tiles, p.target); }},
     {.name = "two_stages",
      .what = "loops of one stage that bring little have two",
      .here = "behind loads_as_copies, which shows what they bring; before load_early, which looks for stages",

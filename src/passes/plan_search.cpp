@@ -209,10 +209,11 @@ std::vector<PricedPlan> price_plans(const TileProgram& program, const ThreadLowe
     // What fits is known of what has been lowered.
     for (NextPlan& next : wanted) {
       if (own.next.size() == most) break;
-      const TileProgram fixed = with_line(program, i, next.line);
       try {
-        const plan::Plan plan = search_plans(fixed, taken.target, {}, [](auto&&...) {}).plans[i];
-        if (!is_another(plan, taken.plans[i], fixed, i)) continue;
+        const plan::Plan plan =
+            search_plans(with_line(program, i, next.line), taken.target, {}, [](auto&&...) {}).plans[i];
+        // The plan speaks of tiles that passes have made.
+        if (!is_another(plan, taken.plans[i], with_line(tiles.tiles, i, next.line), i)) continue;
         own.next.push_back({std::move(next.line), *price(tiles.tiles, plan)});
       } catch (const CompileError&) {
         continue;  // nothing with this line fits

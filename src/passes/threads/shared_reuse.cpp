@@ -49,10 +49,11 @@ class OpenUses {
     for (const auto& [queue, list] : before) after[queue].insert(list.begin(), list.end());
     queues_ = std::move(after);
   }
-  // What the statement may wait for.
+  // What the statement may wait for, but cp.async: who lays another buffer there waits for it.
   std::set<BufferId> before(const Stmt& s) const {
     std::set<BufferId> out;
-    for (const auto& [queue, list] : queues_) out.insert(list.begin(), list.end());
+    for (const auto& [queue, list] : queues_)
+      if (queue != Queue::CpAsync) out.insert(list.begin(), list.end());
     walk({s}, [&](const Stmt& x) {
       const auto* n = x.as<Wait>();
       const auto found = n ? barriers_.find(p_.root(n->barrier.buffer)) : barriers_.end();
@@ -81,6 +82,8 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     const auto* copy = s.as<Copy>();
     if (copy && copy->completion.queue == Queue::BulkStore) stored_from_.insert(program.root(copy->from.buffer));
     if (copy && is_by_tma(*copy)) landing_.insert(program.root(copy->to.buffer));
+    if (copy && copy->completion.queue == Queue::CpAsync) by_cp_async_.insert(program.root(copy->to.buffer));
+    if (const auto* n = s.as<Store>(); n && n->queue == Queue::CpAsync) by_cp_async_.insert(program.root(n->to.buffer));
     if (s.as<Wgmma>() || (copy && is_by_tma(*copy))) return;
     for (const Effect& e : effects_of(s).list)
       if (e.region.valid()) touched_.insert(program.root(e.region.buffer));
@@ -106,7 +109,9 @@ SharedLives::Uses SharedLives::uses_of(const Body& body) const {
 
 std::optional<Seam> SharedLives::seam(BufferId early, BufferId late) const {
   auto out = unfenced(early, late);
-  if (out) out->fence = touched_.contains(early) && (landing_.contains(late) || written_by_peers_.contains(late));
+  if (!out) return out;
+  out->fence = touched_.contains(early) && (landing_.contains(late) || written_by_peers_.contains(late));
+  out->drain = by_cp_async_.contains(early);
   return out;
 }
 
@@ -162,17 +167,20 @@ bool SharedLives::is_told_to_peers(const Body& body, size_t at, BufferId late) c
 }
 
 void wait_at(Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams) {
+  std::vector<Seam> places;  // with all that is wanted at each
+  for (const Seam& seam : seams) {
+    if (places.empty() || std::tie(places.back().role, places.back().at) != std::tie(seam.role, seam.at))
+      places.push_back(seam);
+    places.back().fence |= seam.fence, places.back().drain |= seam.drain;
+  }
   const auto wait = [](Body& body, const Seam& seam, const Sync& meeting, LocationId at) {
-    Body both;
-    if (seam.fence) both.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
-    both.push_back(make_stmt(meeting, at));
-    body.insert(body.begin() + static_cast<int64_t>(seam.at), both.begin(), both.end());
+    Body all;
+    if (seam.drain) all.push_back(make_stmt(Drain{Queue::CpAsync, 0}, at));
+    if (seam.fence) all.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
+    all.push_back(make_stmt(meeting, at));
+    body.insert(body.begin() + static_cast<int64_t>(seam.at), all.begin(), all.end());
   };
-  for (auto seam = seams.rbegin(); seam != seams.rend(); ++seam) {
-    // With a fence it comes before the same place without one.
-    if (seam != seams.rbegin() &&
-        std::tie(std::prev(seam)->role, std::prev(seam)->at) == std::tie(seam->role, seam->at))
-      continue;
+  for (auto seam = places.rbegin(); seam != places.rend(); ++seam) {
     if (!seam->role) {
       wait(launch.body, *seam, Sync{}, launch.body[seam->at]->location);
       continue;

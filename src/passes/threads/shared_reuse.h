@@ -10,6 +10,7 @@ struct Seam {
   std::optional<size_t> role;  // number of the statement of the launch that is the role; none: the launch's own list
   size_t at = 0;
   bool fence = false;  // asynchronous copies land there, behind what threads did
+  bool drain = false;  // copies of the threads' own, cp.async, may not have landed in what lies there before
   auto operator<=>(const Seam&) const = default;
 };
 
@@ -41,6 +42,7 @@ class SharedLives {
   std::set<ir::BufferId> stored_from_;       // by TMA, which reads while the threads go on
   std::set<ir::BufferId> written_by_peers_;  // by other blocks of the cluster
   std::set<ir::BufferId> landing_;           // written by asynchronous copies
+  std::set<ir::BufferId> by_cp_async_;       // written by those that threads can wait for
   std::set<ir::BufferId> touched_;           // by threads themselves
 };
 
