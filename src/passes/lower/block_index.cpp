@@ -8,13 +8,26 @@ using namespace ir;
 
 namespace {
 
+// Whether the grid surely consists of whole clusters.
+bool has_whole_clusters(const Launch& launch) {
+  for (size_t d = 0; d < launch.grid.size(); ++d) {
+    const int64_t extent = cluster_extent(launch, d);
+    if (extent > 1 && constant_int(launch.grid[d]).value_or(1) % extent != 0) return false;
+  }
+  return true;
+}
+
 class BlockIndex {
  public:
   BlockIndex(const Launch& launch, Expr block, Lowering& l) : launch_(launch), l_(l), type_(block->type) {
-    const int64_t together = cluster_blocks(launch);  // blocks of a cluster have neighbouring numbers
+    // Blocks of a cluster have neighbouring numbers. No other block is reached here, so those of others come all the
+    // same.
+    const bool whole = has_whole_clusters(launch);
+    const auto cluster_of = [&](size_t d) { return whole ? cluster_extent(launch, d) : 1; };
+    const int64_t together = whole ? cluster_blocks(launch) : 1;
     for (size_t d = 0; d < launch.grid.size(); ++d) {
       const Expr e = cast(launch.grid[d], type_);
-      const int64_t extent = cluster_extent(launch, d);
+      const int64_t extent = cluster_of(d);
       grid_.push_back(extent > 1 ? binary(BinaryOp::FloorDiv, e, number(extent)) : e);
     }
     Expr rank = binary(BinaryOp::FloorMod, block, number(together));
@@ -29,7 +42,7 @@ class BlockIndex {
     if (reorders_blocks(launch)) swizzle(grid_.size() == 2 ? block : add(x, mul(y, gx)), x, y);
     Expr index[] = {x, y, z};
     for (size_t d = 0; d < launch.block.size(); ++d) {
-      if (const int64_t extent = cluster_extent(launch, d); extent > 1) {
+      if (const int64_t extent = cluster_of(d); extent > 1) {
         index[d] = add(mul(index[d], number(extent)), binary(BinaryOp::FloorMod, rank, number(extent)));
         rank = binary(BinaryOp::FloorDiv, rank, number(extent));
       }
