@@ -59,3 +59,35 @@ def test_slices_at_columns_of_a_loop_are_read_by_wgmma(unroll):
 def test_tiles_copied_to_registers_are_read_there(threads, policy, arch, instruction):
     text = _check(_copied(threads, policy), arch)
     assert instruction in text and "a from registers" in text and "lives in shared memory" not in text
+
+
+@pytest.mark.parametrize("rows, columns, threads", [(48, 48, 128), (112, 112, 128), (80, 24, 64), (160, 80, 256), (40, 32, 128), (12, 16, 128)])
+def test_rows_that_no_instruction_divides_among_the_warps(rows, columns, threads):
+    depth, step = 64, 32
+
+    @T.prim_func
+    def main(A: T.Tensor((100, depth), "float16"), B: T.Tensor((columns, depth), "float16"), C: T.Tensor((100, columns), "float32"), D: T.Tensor((100,), "float32")):
+        with T.Kernel(T.ceildiv(100, rows), threads=threads) as by:
+            a = T.alloc_shared((rows, step), "float16")
+            b = T.alloc_shared((columns, step), "float16")
+            c = T.alloc_fragment((rows, columns), "float32")
+            d = T.alloc_fragment((rows,), "float32")
+            T.clear(c)
+            for k in T.Pipelined(depth // step, num_stages=2):
+                T.copy(A[by * rows, k * step], a)
+                T.copy(B[0, k * step], b)
+                T.gemm(a, b, c, transpose_B=True)
+            T.reduce_sum(c, d, dim=1)
+            T.copy(c, C[by * rows, 0])
+            T.copy(d, D[by * rows])
+
+    random = np.random.default_rng(rows)
+    a, b = (random.integers(-3, 4, (n, depth)).astype("float16") for n in (100, columns))
+    want = a.astype("float32") @ b.astype("float32").T
+    for arch in ("sm_80", "sm_90a"):
+        kernel = tw.compile(main, target="interpreter")
+        c, d = np.zeros((100, columns), "float32"), np.zeros(100, "float32")
+        kernel.simulate(a, b, c, d, arch=arch)
+        assert np.array_equal(c, want) and np.array_equal(d, want.sum(1)), arch
+        (gemm,) = (o for o in kernel.explain(arch, as_json=True)["launches"][0]["operations"] if o["operation"] == "gemm")
+        assert "mma" in gemm["becomes"][0], (arch, gemm)

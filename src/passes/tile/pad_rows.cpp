@@ -7,7 +7,9 @@
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/threads/collectives.h"
 #include "passes/threads/fragment_box.h"
+#include "passes/threads/gemm_choice.h"
 #include "target/mma.h"
 
 namespace tilewright::passes {
@@ -17,8 +19,11 @@ using analysis::followed;
 
 namespace {
 
-constexpr int64_t kRows = 16;    // of mma.sync (PTX ISA 9.7.14.5)
+constexpr int64_t kRows = target::kMmaRows;
+constexpr int64_t kColumns = 8;  // of mma.sync's accumulators (PTX ISA 9.7.14.5)
 constexpr int kOldestArch = 80;  // types that its instructions multiply, later ones multiply too
+// What as many rows or more cost is less than products without the instruction, which have a tenth of its speed.
+constexpr int64_t kFewRows = 64, kMostTimes = 2;
 
 class Padder {
  public:
@@ -27,29 +32,63 @@ class Padder {
   void run() {
     if (!find_rows() || !find_tiles()) return;
     number_statements(launch_);
-    const Body padded = rewrite(launch_.body, [&](const Stmt& s) { return statement(s); });
+    Body padded = rewrite(launch_.body, [&](const Stmt& s) { return statement(s); });
+    if (!fits_ && rows_ < kRows && padded_ > kRows) {  // a thread has one row of 16, and knows whose it is
+      padded_ = kRows, fits_ = true;
+      padded = rewrite(launch_.body, [&](const Stmt& s) { return statement(s); });
+    }
     if (!fits_) return;
     launch_.body = padded;
-    for (BufferId id : tiles_) p_.buffers[id.index].shape[0] = rows(kRows);
+    for (BufferId id : tiles_) p_.buffers[id.index].shape[0] = rows(padded_);
   }
 
  private:
   static Expr rows(int64_t count) { return constant(i32, count); }
-  // The rows of the products: the same few in all of them, of types that an instruction multiplies.
+  // The rows of the products: the same in all of them, too few, or such that they do not divide among the warps, of
+  // types that an instruction multiplies.
   bool find_rows() {
     bool same = true;
+    std::vector<Gemm> products;
     walk(launch_.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
       if (!g) return;
       const Buffer &a = p_.buffer(g->a.buffer), &c = p_.buffer(g->c.buffer);
       const int64_t here = c.rank() == 2 ? constant_int(c.shape[0]).value_or(0) : 0;
-      same = same && here > 1 && here < kRows && (rows_ == 0 || here == rows_) && c.space == Space::Fragment &&
-             a.rank() == 2 && !g->transpose_a && !g->is_sparse() && g->completion.immediate() &&
-             target::mma_for(operand_type(p_, *g, g->a), operand_type(p_, *g, g->b), c.type, kOldestArch);
+      const target::MmaInstruction* mma =
+          target::mma_for(operand_type(p_, *g, g->a), operand_type(p_, *g, g->b), c.type, kOldestArch);
+      same = same && here > 1 && (rows_ == 0 || here == rows_) && c.space == Space::Fragment && a.rank() == 2 &&
+             !g->transpose_a && !g->is_sparse() && g->completion.immediate() && mma;
+      products.push_back(*g);
       rows_ = here;
       tiles_.insert(g->a.buffer), tiles_.insert(g->c.buffer);
     });
-    return same && rows_ > 0;
+    if (!same || rows_ == 0) return false;
+    padded_ = rows_that_divide(products);
+    return padded_ > rows_;
+  }
+  // As many as the program has, where the instruction has no place in any number of them.
+  int64_t rows_that_divide(const std::vector<Gemm>& products) const {
+    const int64_t few = std::max(rows_, kRows);
+    const auto divide = [&](int64_t rows) {
+      return std::ranges::all_of(products, [&](const Gemm& g) { return divides(g, rows); });
+    };
+    if (!std::ranges::all_of(products, [&](const Gemm& g) { return takes_operands(g); })) return few;
+    if (rows_ >= kRows && divide(rows_)) return rows_;
+    for (int64_t rows = (few + kRows - 1) / kRows * kRows; rows <= std::max(kFewRows, kMostTimes * rows_);
+         rows += kRows)
+      if (divide(rows)) return rows;
+    return few;
+  }
+  bool divides(const Gemm& g, int64_t rows) const {
+    const int64_t threads = launch_.threads.size() == 1 ? launch_.threads[0] : 0, columns = extents_of(g).columns;
+    return threads > 0 && threads % kWarpThreads == 0 &&
+           divide_warps(g.policy, rows, columns, threads / kWarpThreads, kRows, kColumns, false).has_value();
+  }
+  // Whether the instruction reads such operands, were there rows for it.
+  bool takes_operands(const Gemm& g) const {
+    const DType a = operand_type(p_, g, g.a);
+    const auto* mma = target::mma_for(a, operand_type(p_, g, g.b), p_.buffer(g.c.buffer).type, kOldestArch);
+    return mma && extents_of(g).k % mma->k == 0 && (g.transpose_b || a.bits >= 16);
   }
   // The fragments that have these rows, and the products' operands.
   bool find_tiles() {
@@ -72,7 +111,7 @@ class Padder {
   bool grow(Region& r) const {
     if (!is_tile(r.buffer)) return true;
     if (!is_whole(r, p_.buffer(r.buffer))) return false;
-    r.extent[0] = constant(r.extent[0]->type, kRows);
+    r.extent[0] = constant(r.extent[0]->type, padded_);
     return true;
   }
   template <class T>
@@ -125,7 +164,7 @@ class Padder {
       const auto row = row_of(n.from);
       if (p_.buffer(n.from.buffer).space != Space::Global || !row || !grow(c.to)) return refuse();
       if (is_written(n.from.buffer)) return comes(n, s);
-      c.from.extent[*row] = constant(c.from.extent[*row]->type, kRows);
+      c.from.extent[*row] = constant(c.from.extent[*row]->type, padded_);
       return made(std::move(c), s);
     }
     return leaves(n, s);
@@ -139,7 +178,7 @@ class Padder {
   }
   // A tile comes from memory or goes there: its own rows do.
   std::optional<Body> comes(const Copy& n, const Stmt& s) {
-    auto points = points_of(n.to, n.from);
+    auto points = padded_ > kRows ? std::nullopt : points_of(n.to, n.from);
     if (!points) return refuse();
     const DType type = p_.buffer(n.from.buffer).type;
     const Expr value = of_own_row(points->place[0], load(n.from.buffer, points->at, type));
@@ -167,7 +206,7 @@ class Padder {
       out.map.extents.push_back(cast(e, i32));
       out.place.push_back(var(out.map.vars.back(), i32));
     }
-    out.map.extents[0] = rows(kRows);
+    out.map.extents[0] = rows(padded_);
     size_t next = 0;
     for (size_t d = 0; d < out.at.size(); ++d) {
       if (constant_int(other.extent[d]) == 1) continue;
@@ -218,20 +257,22 @@ class Padder {
     if (!fits || !row || constant_int(n.extents[*row]) != rows_ || (writes_tiles && writes_others)) return refuse();
     Map m = n;
     const Expr at = var(n.vars[*row], p_.var(n.vars[*row]).type);
-    m.extents[*row] = constant(m.extents[*row]->type, kRows);
+    m.extents[*row] = constant(m.extents[*row]->type, padded_);
     if (writes_others)
       m.body = own_rows(at, std::move(m.body), s->location);
     else
       m.body = rewrite_exprs(m.body, [&](const Expr& e) -> std::optional<Expr> {
         const auto* x = e.as<Load>();
-        return x && !is_tile(x->buffer) && is_written(x->buffer) ? std::optional(of_own_row(at, e)) : std::nullopt;
+        if (!x || is_tile(x->buffer) || !is_written(x->buffer)) return std::nullopt;
+        fits = fits && padded_ == kRows;
+        return of_own_row(at, e);
       });
-    return made(std::move(m), s);
+    return fits ? made(std::move(m), s) : refuse();
   }
 
   TileProgram& p_;
   Launch& launch_;
-  int64_t rows_ = 0;
+  int64_t rows_ = 0, padded_ = 0;
   std::set<BufferId> tiles_;
   std::set<StmtId> in_maps_;
   const std::set<BufferId> written_;
