@@ -45,6 +45,7 @@
 #include "passes/tile/merge_lanes.h"
 #include "passes/tile/name_locals.h"
 #include "passes/tile/narrow_panels.h"
+#include "passes/tile/operands_in_shared.h"
 #include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
@@ -323,6 +324,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map of a pipelined loop that brings a tile is a copy",
      .here = "before plans, whose rings take copies alone",
      .run = on_tiles<loads_as_copies>},
+    {.name = "operands_in_shared",
+     .what = "fragments that only bring operands of products are shared tiles",
+     .here = "behind loads_as_copies, which shows what comes as it is; before part_lives, which parts shared tiles",
+     .run = [](GpuProgram& p) { operands_in_shared(p.tiles, p.target); }},
     {.name = "part_lives",
      .what = "shared tiles that are filled anew for another loop are tiles of their own",
      .here = "behind loads_as_copies, which shows what loops bring; before all that asks whether a tile is its loop's",

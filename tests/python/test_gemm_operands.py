@@ -91,3 +91,35 @@ def test_rows_that_no_instruction_divides_among_the_warps(rows, columns, threads
         assert np.array_equal(c, want) and np.array_equal(d, want.sum(1)), arch
         (gemm,) = (o for o in kernel.explain(arch, as_json=True)["launches"][0]["operations"] if o["operation"] == "gemm")
         assert "mma" in gemm["becomes"][0], (arch, gemm)
+
+
+SPACES = {"shared": T.alloc_shared, "fragment": T.alloc_fragment}
+
+
+@pytest.mark.parametrize("a_in, b_in, c_in", [("fragment", "shared", "fragment"), ("shared", "fragment", "fragment"), ("fragment", "fragment", "fragment"), ("shared", "shared", "shared")])
+def test_tiles_of_products_wherever_the_program_has_them(a_in, b_in, c_in):
+    @T.prim_func
+    def main(A: T.Tensor((128, 96), "float16"), B: T.Tensor((96, 64), "float16"), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(2, threads=128) as by:
+            a = SPACES[a_in]((64, 32), "float16")
+            b = SPACES[b_in]((32, 64), "float16")
+            c = SPACES[c_in]((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 64, 0])
+
+    random = np.random.default_rng(2)
+    a, b = (random.integers(-3, 4, shape).astype("float16") for shape in ((128, 96), (96, 64)))
+    for arch, instruction in (("sm_80", "mma.sync"), ("sm_90a", "wgmma")):
+        kernel = tw.compile(main, target="interpreter")
+        c = np.zeros((128, 64), "float32")
+        kernel.simulate(a, b, c, arch=arch)
+        assert np.array_equal(c, a.astype("float32") @ b.astype("float32")), arch
+        operations = kernel.explain(arch, as_json=True)["launches"][0]["operations"]
+        (gemm,) = (o for o in operations if o["operation"] == "gemm")
+        assert instruction in gemm["becomes"][0], (arch, gemm)
+        for copy in (o for o in operations if o["operation"] == "copy" and "k * 32" in o["text"]):
+            assert any("into a ring" in what for what in copy["becomes"]), (arch, copy)

@@ -185,14 +185,15 @@ bool is_in_order(const Launch& launch) {
   return !found;
 }
 
-// Fragments of products that no matrix instruction does as it stands.
+// Fragments and shared tiles to which products are added that no matrix instruction does as it stands.
 std::set<BufferId> slow_accumulators(const ProgramTables& p, const Launch& launch, const Placement& placement) {
   std::set<BufferId> out;
   walk(launch.body, [&](const Stmt& s) {
     const auto* g = s.as<Gemm>();
     if (!g || placement.choice_of(s).has_instruction()) return;
     const Buffer& c = p.buffer(g->c.buffer);
-    if (c.space == Space::Fragment && !c.is_view() && c.rank() == 2 && !c.reducer && !c.type.is_packed() &&
+    const bool on_chip = c.space == Space::Fragment || (c.space == Space::Shared && c.strides.empty());
+    if (on_chip && !c.is_view() && c.rank() == 2 && !c.reducer && !c.type.is_packed() &&
         c.layout.kind == LayoutHint::None)
       out.insert(g->c.buffer);
   });
@@ -220,7 +221,7 @@ void accumulate_in_registers(TileProgram& program, const target::GpuTarget& targ
     for (BufferId c : slow_accumulators(scratch, scratch.launches[i], before)) {
       TileProgram with = program;
       Buffer own = with.buffer(c);
-      own.name += "_sum", own.type = accumulator(own.type);
+      own.name += "_sum", own.type = accumulator(own.type), own.space = Space::Fragment;
       const BufferId sum = with.new_buffer(std::move(own));
       auto body = Accumulator(with, with.launches[i], c, sum).run();
       if (!body) continue;
