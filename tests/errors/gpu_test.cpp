@@ -115,15 +115,15 @@ TEST(GpuErrors, MoreRangesThanBarriers) {
 help: a block has 15: for those that the program names, and one for each range of threads with more than one warp)");
 }
 
-// bfloat16 is the matrix unit's, but 24 rows are no whole tiles, and not with float16; float32 is not.
+// bfloat16 is the matrix unit's, but 36 columns are no whole tiles, and not with float16; float32 is not.
 TEST(GpuErrors, AGemmThatLeavesTheMatrixUnitIsTold) {
   const auto warnings = [](const char* a, const char* b) {
     std::string out;
     const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out += d.to_string(); });
     refusal(
-        fmt::format("program p {{\n  param A: {0}[24, 32]\n  param B: {1}[32, 40]\n  param C: float32[24, 40]\n"
-                    "  launch p(bx: 1) threads(tx: 128) {{\n    shared a: {0}[24, 32]\n    shared b: {1}[32, 40]\n"
-                    "    fragment c: float32[24, 40]\n    copy from=A to=a\n    copy from=B to=b\n"
+        fmt::format("program p {{\n  param A: {0}[24, 32]\n  param B: {1}[32, 36]\n  param C: float32[24, 36]\n"
+                    "  launch p(bx: 1) threads(tx: 128) {{\n    shared a: {0}[24, 32]\n    shared b: {1}[32, 36]\n"
+                    "    fragment c: float32[24, 36]\n    copy from=A to=a\n    copy from=B to=b\n"
                     "    gemm a=a b=b c=c clear=true\n    copy from=c to=C\n  }}\n}}\n",
                     a, b));
     replace_warning_sink(before);
@@ -131,7 +131,7 @@ TEST(GpuErrors, AGemmThatLeavesTheMatrixUnitIsTold) {
   };
   EXPECT_EQ(
       warnings("bfloat16", "bfloat16"),
-      "warning TW8205 cuda: this gemm goes element by element, not by the matrix unit: 24 x 40 does not divide into "
+      "warning TW8205 cuda: this gemm goes element by element, not by the matrix unit: 24 x 36 does not divide into "
       "tiles of 16 x 8 for 4 warps\n  --> p.tile:11:5\nhelp: tilewright explain says what became of every operation");
   EXPECT_EQ(warnings("float32", "float32"), "");
   EXPECT_EQ(
