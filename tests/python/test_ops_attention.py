@@ -332,6 +332,34 @@ def test_gradients_of_packed_sequences(engine, engine_of_calls):
             expect_gradients(ours, theirs, [q, k, v, *sink], bound)
 
 
+def test_gradients_are_no_operators_where_nobody_sees_them():
+    """PyTorch's way to one takes longer than all else before a kernel; modes, compilers and gradients of gradients do see it."""
+    torch = pytest.importorskip("torch")
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    leaves = [torch.randn(1, 20, 2, 16, requires_grad=True) for _ in range(3)]
+    out = ops.attention(*leaves, causal=True)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        found = torch.autograd.grad(out.sum(), leaves, retain_graph=True)
+    assert "tilewright::attention_backward" not in {e.name for e in profile.events()}
+    with Mode():
+        again = torch.autograd.grad(out.sum(), leaves, retain_graph=True)
+    assert "tilewright.attention_backward.default" in seen
+    assert all(torch.equal(a, b) for a, b in zip(found, again))
+    wanted = torch.autograd.grad(torch_reference(*leaves, causal=True)[0].sum(), leaves)
+    assert all(torch.allclose(a, b, atol=1e-4, rtol=1e-4) for a, b in zip(found, wanted))
+    (slope, *_) = torch.autograd.grad(out.sum(), leaves, create_graph=True)
+    with pytest.raises(RuntimeError, match="attention_backward"):
+        slope.sum().backward()
+
+
 def test_operators_of_torch():
     torch = pytest.importorskip("torch")
     q, k, v = (torch.randn(*s, requires_grad=True) for s in ((2, 20, 4, 16), (2, 30, 2, 16), (2, 30, 2, 32)))

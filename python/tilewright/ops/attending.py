@@ -6,8 +6,8 @@ import math
 from ..trace import fail
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, Spec, best_of, bucket, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of,
-                    place_of, refuse_dtype, refuse_shape, specialization)  # fmt: skip
+from .calls import (Operator, Resolved, Spec, best_of, bucket, calling, check_tensor, chosen, compact, compiled, is_compact, is_torch, name_of,
+                    place_of, refuse_dtype, refuse_shape, remember, remembered, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _LAYOUTS = {"bshd": (1, 2), "bhsd": (2, 1)}  # where positions and heads are
@@ -133,11 +133,16 @@ def _wanted(family, given, place, shape, outputs):
 
 def backward(grad, grad_lse, q, k, v, out, lse, causal, scale, left, right, layout):
     """The gradients of q, k and v. grad_lse: that of the logarithms, or None."""
-    given, shape = _given(_checked("attention", (q, k, v), 4, _LAYOUTS[layout]), causal, left, right)
-    given.update(heads_first=layout == "bhsd", dlse=grad_lse is not None)
-    wanted, _ = _wanted("attention_backward", given, place_of(q), shape, (7, 8, 9))
     tensors = [None if x is None else compact(x) for x in (q, k, v, out, lse, grad, grad_lse)]
-    return tuple(compiled(wanted)(*tensors, scale, *_ends(left, right)))
+    key = ("backward", q.dtype, k.dtype, v.dtype, q.shape, k.shape, v.shape, causal, scale, left, right, layout, grad_lse is None)
+    run = remembered(attention.calls, key, tensors[0])
+    if run is None:
+        given, shape = _given(_checked("attention", (q, k, v), 4, _LAYOUTS[layout]), causal, left, right)
+        given.update(heads_first=layout == "bhsd", dlse=grad_lse is not None)
+        wanted, _ = _wanted("attention_backward", given, place_of(q), shape, (7, 8, 9))
+        run = calling(wanted, scale, *_ends(left, right))
+        remember(attention.calls, key, q, run)
+    return tuple(run(*tensors))
 
 
 def _of_call(q, k, v, *, causal=False, scale=None, window=None, sink=None, layout="bshd", return_lse=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from .gradients import wanted  # noqa: F401
+from .gradients import operator, wanted  # noqa: F401
 from .operators import Core
 
 
@@ -16,7 +16,7 @@ def _registered():
     module = sys.modules[f"{__package__}.elementwise"]
 
     def define(name, schema):
-        return torch.library.custom_op(f"tilewright::{name}", mutates_args=(), schema=schema)
+        return functools.partial(operator, name, schema)
 
     @define("elements", "(Tensor x, str function, float[] numbers=[]) -> Tensor")
     def elements(x, function, numbers=()):
@@ -34,7 +34,7 @@ def _registered():
         x, ctx.function, ctx.numbers = inputs
         ctx.save_for_backward(x)
 
-    elements.register_autograd(lambda ctx, grad: (elements_backward(grad, *ctx.saved_tensors, ctx.function, ctx.numbers), None, None), setup_context=keep_one)
+    elements.register_autograd(lambda ctx, grad: (elements_backward.direct(grad, *ctx.saved_tensors, ctx.function, ctx.numbers), None, None), setup_context=keep_one)
 
     @define("gated", "(Tensor x, str function) -> Tensor")
     def gated(x, function):
@@ -52,7 +52,7 @@ def _registered():
         x, ctx.function = inputs
         ctx.save_for_backward(x)
 
-    gated.register_autograd(lambda ctx, grad: (gated_backward(grad, *ctx.saved_tensors, ctx.function), None), setup_context=keep_gated)
+    gated.register_autograd(lambda ctx, grad: (gated_backward.direct(grad, *ctx.saved_tensors, ctx.function), None), setup_context=keep_gated)
 
     @define("cast", "(Tensor x, str dtype) -> Tensor")
     def cast_operator(x, dtype):
@@ -64,7 +64,7 @@ def _registered():
     def keep_type(ctx, inputs, output):
         ctx.dtype = str(inputs[0].dtype).removeprefix("torch.")
 
-    cast_operator.register_autograd(lambda ctx, grad: (cast_operator(grad, ctx.dtype), None), setup_context=keep_type)
+    cast_operator.register_autograd(lambda ctx, grad: (cast_operator.direct(grad, ctx.dtype), None), setup_context=keep_type)
     return True
 
 

@@ -17,6 +17,33 @@ def wanted(*tensors):
     return False
 
 
+def operator(name, schema, function):
+    """Defines torch.ops.tilewright.<name>. `direct` of it, for code of gradients, is the function itself where nobody sees the
+    difference: PyTorch's way to an operator takes longer than all else that is done before a kernel runs."""
+    import torch
+
+    made = torch.library.custom_op(f"tilewright::{name}", function, mutates_args=(), schema=schema)
+
+    @functools.wraps(function)
+    def direct(*given, **named):
+        return (function if _is_unseen(torch, *given) else made)(*given, **named)
+
+    made.direct = direct
+    return made
+
+
+def _is_unseen(torch, *given):
+    """Whether nothing of PyTorch's looks at which operators run: no compiler, mode or transform, no gradient of this gradient, which
+    there is none of, and no tensors of other kinds."""
+    if torch.compiler.is_compiling() or torch.is_grad_enabled():
+        return False
+    inside = torch._C
+    if inside._len_torch_dispatch_stack() or inside._functorch.peek_interpreter_stack() is not None:
+        return False
+    plain = torch.Tensor, torch.nn.Parameter
+    return all(type(x) in plain for x in given if isinstance(x, torch.Tensor))
+
+
 _defined = False
 
 
@@ -32,7 +59,7 @@ def _registered():
     from .calls import product
 
     def define(name, schema):
-        return torch.library.custom_op(f"tilewright::{name}", mutates_args=(), schema=schema)
+        return functools.partial(operator, name, schema)
 
     def result(a, b, transpose_a, transpose_b, out_dtype):
         m, n = (a.shape[-1] if transpose_a else a.shape[-2]), (b.shape[-2] if transpose_b else b.shape[-1])
@@ -56,7 +83,7 @@ def _registered():
         a, b = ctx.saved_tensors
         ta, tb = ctx.transpose_a, ctx.transpose_b
         grad = grad.to(a.dtype)
-        times = functools.partial(matmul, bias=None, out_dtype=None, tf32=ctx.tf32)
+        times = functools.partial(matmul.direct, bias=None, out_dtype=None, tf32=ctx.tf32)
         of_a = of_b = of_bias = None
         one_for_all = b.dim() < a.dim()
         if ctx.needs_input_grad[0]:
@@ -96,7 +123,7 @@ def _registered():
         wide = grad.float()
         return (wide - y.float().exp() * wide.sum(-1, keepdim=True)).to(grad.dtype)
 
-    of_rows("softmax", lambda x: rows.run("softmax", x), lambda ctx, grad: softmax_backward(grad.contiguous(), *ctx.saved_tensors))
+    of_rows("softmax", lambda x: rows.run("softmax", x), lambda ctx, grad: softmax_backward.direct(grad.contiguous(), *ctx.saved_tensors))
     of_rows("log_softmax", lambda x: rows.run("log_softmax", x), of_log)
 
     def norm(function, centred):
@@ -188,7 +215,7 @@ def _of_attention(define, name, more, run, backward_of, axes_of):
             sums = sums if grad_lse is None else sums + grad_lse
             weights = torch.where(lse == -torch.inf, 0, torch.exp(sink.float()[:, None] - lse))
             of_sink = (weights * sums).sum([d for d in range(lse.dim()) if d != lse.dim() - 2]).to(sink.dtype)
-        return *backward_operator(grad, grad_lse, q, k, v, out, lse, *options), of_sink, *[None] * len(options)
+        return *backward_operator.direct(grad, grad_lse, q, k, v, out, lse, *options), of_sink, *[None] * len(options)
 
     forward.register_autograd(backward, setup_context=keep)
 
