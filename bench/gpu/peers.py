@@ -159,10 +159,10 @@ class Race:
                 for name in self.calls:
                     once(name, None)
                 torch.cuda.synchronize()
-            for _ in range(turns):
+            for _ in range(turns):  # without a rest: who comes first in a turn would show what its call costs the processor
                 for name in self.calls:
                     once(name, "sustained")
-                collect()
+            collect()
         return self._rows(taken)
 
     def _rows(self, taken):
