@@ -5,21 +5,21 @@
 namespace tilewright::kernels {
 namespace {
 
-// What the launches hand on. Of each block of queries a row of logarithms, to base 2, and one of dot products of output
-// and gradient; packed sequences have room for a block more each.
+// What the launches hand on. Of each block of queries a row: logarithms, to base 2, and dot products of output and
+// gradient; packed sequences have room for a block more each.
 struct Scratch {
   Scratch(const AttentionCall& c)
       : o(c.o),
-        rows(o.packed ? alloc_global({1, c.kv_heads * o.group, (floordiv(c.queries, o.tile.m) + c.batch) * 2, o.tile.m},
+        rows(o.packed ? alloc_global({1, c.kv_heads * o.group, floordiv(c.queries, o.tile.m) + c.batch, 2 * o.tile.m},
                                      f32, "rows")
-                      : alloc_global({c.batch, c.kv_heads * o.group, ceildiv(c.queries, o.tile.m) * 2, o.tile.m}, f32,
+                      : alloc_global({c.batch, c.kv_heads * o.group, ceildiv(c.queries, o.tile.m), 2 * o.tile.m}, f32,
                                      "rows")),
         dQ_sum(o.packed        ? alloc_global({c.queries, c.kv_heads * o.group, o.dim}, f32, "dQ_sum")
                : o.heads_first ? alloc_global({c.batch, c.kv_heads * o.group, c.queries, o.dim}, f32, "dQ_sum")
                                : alloc_global({c.batch, c.queries, c.kv_heads * o.group, o.dim}, f32, "dQ_sum")) {}
-  // The first row of block q of a sequence's queries.
+  // The row of block q of a sequence's queries.
   Value row(const AttentionSequence& s, const Value& b, const Value& q) const {
-    return (o.packed ? Value(floordiv(s.query_start, o.tile.m) + b + q) : q) * 2;
+    return o.packed ? Value(floordiv(s.query_start, o.tile.m) + b + q) : q;
   }
   void clear_sum(const Value& b, const Value& h, const Value& query, const Value& d) const {
     if (o.packed)
@@ -63,7 +63,7 @@ Program attention_backward(const AttentionOptions& o) {
         Value none = first + i >= s.queries || log == -infinity(f32);  // such a row's weights are 0
         Value of_log = !o.dlse ? Value(0.0) : o.packed ? Value(dLSE(h, query)) : Value(dLSE(b, h, query));
         scratch.rows(at, h, row, i) = if_then_else(none, infinity(f32), log * kLog2E);
-        scratch.rows(at, h, row + 1, i) = if_then_else(none, 0.0, sums(i) - of_log);
+        scratch.rows(at, h, row, m + i) = if_then_else(none, 0.0, sums(i) - of_log);
       }
       for (auto [i, j] : Parallel(m, D)) scratch.clear_sum(b, h, s.query_start + first + i, j);
     }
@@ -72,12 +72,14 @@ Program attention_backward(const AttentionOptions& o) {
   // The transposed scores keep what two of the products read in the registers of the threads that made it, unless
   // warpgroups share rows of keys: sums of long rows do not fit otherwise.
   const bool split = n < o.tile.threads / 2;
+  // More than 32 elements a thread spill where dS stands in float32 beside a product of rounded weights (ptxas 13.0).
+  const bool in_place = m * n <= 32 * o.tile.threads;
   const auto products = [&](const Scratch& scratch) {
     const Value longest = o.packed ? c.longest_key : c.keys;
     for (auto [bx, h, b] : Kernel({ceildiv(longest, n), c.kv_heads, c.batch}, {.threads = o.tile.threads})) {
       auto K_shared = alloc_shared({n, D}, o.dtype), V_shared = alloc_shared({n, E}, o.dtype);
       auto Q_shared = alloc_shared({m, D}, o.dtype), dO_shared = alloc_shared({m, E}, o.dtype);
-      auto rows_shared = alloc_shared({2, m}, f32);
+      auto rows_shared = alloc_shared({2 * m}, f32);
       auto dS_shared = alloc_shared({n, m}, o.dtype);
       auto P = alloc_fragment({n, m}, f32), dP = alloc_fragment({n, m}, f32);
       auto P_cast = split ? alloc_shared({n, m}, o.dtype, "P_cast") : alloc_fragment({n, m}, o.dtype, "P_cast");
@@ -105,12 +107,20 @@ Program attention_backward(const AttentionOptions& o) {
             for (auto [i, j] : Parallel(n, m))
               P(i, j) = if_then_else(s.sees(query + j, first + i), P(i, j), -infinity(f32));
           });
-          for (auto [i, j] : Parallel(n, m)) P(i, j) = exp2(P(i, j) * scale - rows_shared(0, j));
+          for (auto [i, j] : Parallel(n, m)) P(i, j) = exp2(P(i, j) * scale - rows_shared(j));
           // Rounded, the weights meet dO and make dS: registers for both forms of them there are not.
           copy(P, P_cast);
-          for (auto [i, j] : Parallel(n, m)) dS_cast(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(1, j));
-          copy(dS_cast, dS_shared);
-          gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
+          if (in_place) {  // the product with dO is under way while dS is rounded and stored
+            for (auto [i, j] : Parallel(n, m)) dP(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(m + j));
+            gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
+            copy(dP, dS_cast);
+            copy(dS_cast, dS_shared);
+          } else {
+            for (auto [i, j] : Parallel(n, m))
+              dS_cast(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(m + j));
+            copy(dS_cast, dS_shared);
+            gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
+          }
           gemm(dS_shared, K_shared, dQ_local, {.transpose_A = true, .clear_accum = true});
           gemm(split ? dS_shared : dS_cast, Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
           atomic_add(c.tile(scratch.dQ_sum, b, head, s.query_start + query, m), dQ_local);
@@ -167,7 +177,9 @@ std::vector<AttentionTile> attention_backward_tiles(const AttentionOptions& o) {
                                  narrow,
                                  {32, 64, 2, 128},
                                  {16, 32, 2, 128}})
-    if (fits(t) && (t.m >= 64 || out.empty())) out.push_back(t);
+    // Fewer queries a turn take longer wherever more fit (an H200, 64 dimensions: 3458 us for 2927).
+    if (fits(t) && (out.empty() || (t.m >= 64 && (t.n != out.back().n || t.threads != out.back().threads))))
+      out.push_back(t);
   return out;
 }
 
