@@ -26,7 +26,7 @@ struct Exception {
 };
 
 constexpr const char* kNoBarriers = "mbarriers and TMA need sm_90, and TMA rows of a multiple of 16 bytes";
-constexpr const char* kNoVectors = "4 bytes: guards of every access, where rows are no whole vectors";
+constexpr const char* kNoVectors = "4 to 12 bytes: guards of every access, where rows are no whole vectors";
 constexpr const char* kNoBytes = "8-bit floats multiplied as float32: a tile's operands in registers";
 constexpr const char* kWgmmaTiles = "tiles for wgmma, which takes operands from shared memory";
 constexpr const char* kWideTiles = "tiles for the shared memory of sm_90";
@@ -37,7 +37,10 @@ const std::vector<Exception>& exceptions() {
       {"specialized_gemm", "", "", Finding::Refused, kNoBarriers},
       {"mla_decode_specialized", "", "sm_80", Finding::Refused, kNoBarriers},
       {"fp8_gemm", "", "sm_80", Finding::Spill, kNoBytes},
-      {"swiglu_quantize", "1x1 float32", "sm_80", Finding::Spill, kNoVectors},
+      {"swiglu_quantize", "1x1 float32", "sm_90a", Finding::Spill, kNoVectors},
+      {"swiglu_quantize", "1x1 bfloat16", "sm_80", Finding::Spill, kNoVectors},
+      {"swiglu_quantize", "127x65 float32", "sm_80", Finding::Spill, kNoVectors},
+      {"swiglu_quantize", "127x65 bfloat16", "sm_80", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x128 bfloat16 causal", "sm_80", Finding::Spill, kWgmmaTiles},
