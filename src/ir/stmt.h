@@ -122,7 +122,7 @@ struct Call {  // the one escape hatch: text of the user's with declared effects
         f("result", n.result);
   }
 };
-enum class LoopKind : uint8_t { Serial, Unroll, Vectorized, Pipelined, Grid /* Loop level: blocks over cores */ };
+enum class LoopKind : uint8_t { Serial, Unroll, Vectorized, Pipelined, Grid /* over blocks: beside or in turn */ };
 struct For {  // var = begin, begin + 1, ..., begin + extent - 1
   static constexpr Level level = Level::Any;
   static constexpr const char* name = "for";

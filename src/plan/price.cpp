@@ -264,9 +264,12 @@ class Pricer {
     product_ = m * n * k / rate;
     out_.matrix += times * product_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
+    // Each slab of 64 rows reads all of b; warpgroups that share the columns of one read all of its a.
     const double groups = by_warpgroups ? slabs(g) : 1;
+    const double sharing = by_warpgroups && plan_.has_loader() ? std::max(warpgroups() / slabs(g), 1.0) : 1;
     for (const Region* r : {&g.a, &g.b})
-      if (is_in(*r, Space::Shared)) out_.shared += times * bytes(*r) * (r == &g.b ? groups : 1) / machine_.shared_bytes;
+      if (is_in(*r, Space::Shared))
+        out_.shared += times * bytes(*r) * (r == &g.b ? groups : sharing) / machine_.shared_bytes;
   }
   // Panels that the matrix unit reads; what else lies on chip is read by warps.
   bool is_in_panels(const Region& r) const {
