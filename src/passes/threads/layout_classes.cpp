@@ -122,6 +122,14 @@ void anchor(LayoutClass& c) {
   if (const int64_t least = kQueueBits / bits; c.by_queue && vector < least && c.shape.back() % least == 0)
     vector = least;
   c.layout = row_major_fragment(c.shape, c.threads, vector, bits);
+  // Half as wide, where then no place is empty, which would be asked for in every use.
+  const auto is_full = [](const FragmentLayout& l) { return !l.is_padded() && l.uses_all_threads(); };
+  if (vector > 1 && vector * bits >= kVectorBits && !is_full(*c.layout) &&
+      c.shape.back() % (kWarpThreads * vector / 2) == 0) {
+    FragmentLayout half = row_major_fragment(c.shape, c.threads, vector / 2, bits);
+    if (is_full(half) && half.threads() == c.threads && half.registers() <= c.layout->registers())
+      c.layout = std::move(half), vector /= 2;
+  }
   if (auto own = in_threads(c, bits); own && !c.by_queue) {
     c.layout = std::move(own);
     c.decided_by = "reductions along several dimensions: a thread has whole matrices";

@@ -256,16 +256,24 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      const Body& inner = under_conditions(element.body, at);
-      for (Wide& w : accesses_of(inner, at).loads) {
-        if (!may_come_ahead(w.first, &inner != &element.body)) continue;
-        const bool common = !conditional && is_common(w.first, at, element.names);
+      Expr guard;  // points that it leaves out may be others' to change
+      for (const If* n = condition_of_all(element.body, at); n; n = condition_of_all(n->then_body, at))
+        guard = guard ? logical_and(guard, n->condition) : n->condition;
+      const size_t mark = l_.intervals.mark();
+      if (guard) l_.intervals.assume(guard);
+      Body guarded;
+      for (Wide& w : accesses_of(under_conditions(element.body, at), at).loads) {
+        if (!l_.is_global(w.first.buffer)) continue;
+        const bool common = !conditional && !held.valid && !guard && is_common(w.first, at, element.names);
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), (common ? at.vector : rounds_) / w.share,
                            at.vector / w.share);
         w.slot = common ? constant(0) : round_of(at, at.vector / w.share);
-        append(common ? once : loads, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
+        append(common ? once : guarded, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
         ahead_.push_back({w.first.buffer, w.registers, common});
       }
+      l_.intervals.forget(mark);
+      if (guard && !guarded.empty()) guarded = {l_.make(If{guard, std::move(guarded), {}})};
+      append(loads, std::move(guarded));
       if (by_one_copy_ && held.first_copy)
         for (Body* b : {&loads, &once})
           if (!b->empty()) *b = {l_.make(If{held.first_copy, std::move(*b), {}})};
@@ -530,7 +538,8 @@ class MapLowering {
         if (!order.reads_what_was(i, e)) return;
         auto same = std::find_if(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); });
         if (same != out.loads.end()) return void(same->tops.insert(i));
-        if (!order.surely_reads(i, e) && (!surely_there(*n, at) || may_change_meanwhile(body, *n))) return;
+        if (!order.surely_reads(i, e) && (at.vector == 1 || !surely_there(*n, at) || may_change_meanwhile(body, *n)))
+          return;
         if (is_one(n->buffer, n->indices))
           return out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
         const int64_t share = lanes_of_quotient(n->indices.back(), id_of(at.lane), at.vector);
@@ -629,22 +638,16 @@ class MapLowering {
     const If* n = condition_of_all(body, at);
     return n ? under_conditions(n->then_body, at) : body;
   }
-  // Under a condition an address may lead nowhere, and a divisor be 0.
-  bool may_come_ahead(const Element& e, bool is_conditional) const {
-    if (!l_.is_global(e.buffer)) return false;
-    return !is_conditional || (!l_.buffer(l_.program.root(e.buffer)).address && analysis::may_look_anywhere(e.indices));
-  }
-
-  Body vector(const Body& body, const Held& at, bool is_conditional = false) {
+  Body vector(const Body& body, const Held& at) {
     const If* all = condition_of_all(body, at);
-    if (!all || queue_ != Queue::None) return vector_of(body, at, is_conditional);
+    if (!all || queue_ != Queue::None) return vector_of(body, at);
     const size_t mark = l_.intervals.mark();
     l_.intervals.assume(all->condition);
-    Body inside = vector(all->then_body, at, true);
+    Body inside = vector(all->then_body, at);
     l_.intervals.forget(mark);
     return {l_.make(If{all->condition, std::move(inside), {}})};
   }
-  Body vector_of(Body body, const Held& at, bool is_conditional) {
+  Body vector_of(Body body, const Held& at) {
     auto [loads, stores] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && loads[0].share == 1 &&
         is_async_width(loads[0], at) && brings_zeros(loads[0])) {
@@ -658,7 +661,7 @@ class MapLowering {
     size_t ahead = 0;
     std::vector<bool> is_ahead;
     for (Wide& w : loads) {
-      is_ahead.push_back(ahead < ahead_.size() && may_come_ahead(w.first, is_conditional));
+      is_ahead.push_back(ahead < ahead_.size() && l_.is_global(w.first.buffer));
       if (is_ahead.back()) {
         const Ahead& known = ahead_[ahead++];
         check_internal(known.buffer == w.first.buffer, "loads of other buffers than before");

@@ -19,8 +19,9 @@ using namespace ir;
 
 namespace {
 
-// What a block's shared tiles may come to: two or three blocks share a multiprocessor then.
-constexpr int64_t kMostShared = 65536;
+// What a block's shared tiles may come to: two or three blocks share a multiprocessor then. Where each block has one to
+// itself, all but what sums over its warps need.
+constexpr int64_t kMostShared = 65536, kOfSums = 16384;
 // What a block's turns that are on their way come to, where there are so few stages, and what those of all blocks of a
 // multiprocessor do at least: 4.8 TB/s for 700 ns are 26 KB each.
 constexpr int64_t kOnTheWay = 16384, kOnTheWayOfAll = 40960;
@@ -37,6 +38,8 @@ class TwoStages {
     const int64_t blocks = blocks_of_multiprocessor(launch, target);
     on_the_way_ = std::max(kOnTheWay, kOnTheWayOfAll / blocks);
     room_of_block_ = std::min(kMostShared, target.shared_bytes_of_blocks(blocks));
+    if (blocks_of(launch) <= target.multiprocessors)
+      most_shared_ = std::max(kMostShared, target.shared_bytes_of_blocks(1) - kOfSums);
     for (BufferId id : used_roots(launch.body, p))
       if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
   }
@@ -58,7 +61,7 @@ class TwoStages {
     const bool multiplies = std::ranges::any_of(loop->body, [](const Stmt& x) { return x.as<Gemm>(); });
     if (brought == 0 || (multiplies && loop->stages == 0)) return std::nullopt;
     if (multiplies) staged = 0;  // the loads of its operands are its pipeline's to place
-    const int64_t of_turn = brought + staged, room = (kMostShared - shared_ + brought) / of_turn;
+    const int64_t of_turn = brought + staged, room = (most_shared_ - shared_ + brought) / of_turn;
     For ahead = *loop;
     ahead.kind = LoopKind::Pipelined;
     if (staged > 0 && room >= 2) ahead.body = through_shared(loop->body);
@@ -116,12 +119,15 @@ class TwoStages {
     }
     return out;
   }
-  static int64_t blocks_of_multiprocessor(const Launch& launch, const target::GpuTarget& target) {
-    const int64_t most = std::max<int64_t>(target.multiprocessor.threads / launch.thread_count(), 1);
+  static int64_t blocks_of(const Launch& launch) {
     int64_t blocks = 1;
     for (const Expr& e : launch.grid)
       blocks = std::min<int64_t>(blocks * std::min<int64_t>(constant_int(e).value_or(INT32_MAX), INT32_MAX), INT32_MAX);
-    return std::clamp<int64_t>(blocks / std::max<int64_t>(target.multiprocessors, 1), 1, most);
+    return blocks;
+  }
+  static int64_t blocks_of_multiprocessor(const Launch& launch, const target::GpuTarget& target) {
+    const int64_t most = std::max<int64_t>(target.multiprocessor.threads / launch.thread_count(), 1);
+    return std::clamp<int64_t>(blocks_of(launch) / std::max<int64_t>(target.multiprocessors, 1), 1, most);
   }
   // Which statements of the loop bring tiles for all turns that are brought at once; none: they cannot come before the
   // turns' other code.
@@ -192,8 +198,8 @@ class TwoStages {
   TileProgram& p_;
   const Launch& launch_;
   const std::set<BufferId> written_;
-  int64_t on_the_way_ = 0, room_of_block_ = 0;  // bytes of a block
-  std::set<BufferId> tiles_;                    // that the turns of a loop bring
+  int64_t on_the_way_ = 0, room_of_block_ = 0, most_shared_ = kMostShared;  // bytes of a block
+  std::set<BufferId> tiles_;                                                // that the turns of a loop bring
   int64_t shared_ = 0;
 };
 
