@@ -49,8 +49,7 @@ class Deal {
   }
 
   // A warp's time: a cycle to issue each access, and its share of the 32-byte sectors, four a cycle. Consecutive lanes
-  // run on through a dimension that they cover; a run costs whole sectors, and a cycle at least: it has a line of its
-  // own.
+  // run on through a dimension that they cover; a run costs whole sectors.
   void judge() {
     int64_t registers = 1, run = 1, places = 1;
     bool covers = true;
@@ -61,9 +60,8 @@ class Deal {
       if (covers) run *= c.lanes;
       covers = covers && c.lanes == extents_[d];
     }
-    const int64_t of_run = std::max<int64_t>(ceil_div(run * vector_bits_, 256), 4);
-    const double sectors =
-        static_cast<double>(total_) / static_cast<double>(run * warps_) * static_cast<double>(of_run);
+    const double sectors = static_cast<double>(total_) / static_cast<double>(run * warps_) *
+                           static_cast<double>(ceil_div(run * vector_bits_, 256));
     // Of equals that have padding, the one with the longest runs: tensors of narrower elements have shorter ones in the
     // same layout.
     const std::tuple cost(4.0 * static_cast<double>(registers) + sectors, registers, places == total_ ? -total_ : -run,

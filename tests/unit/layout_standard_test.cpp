@@ -182,11 +182,5 @@ TEST(StandardLayouts, Replicated) {
   EXPECT_FALSE(wgmma_c(64, 8).is_replicated());
 }
 
-// 100 rows of 16 vectors do not divide among 8 warps: of the ways that cost the same, lanes lie along rows.
-TEST(StandardLayouts, LanesOfPaddedTilesLieAlongRows) {
-  const FragmentLayout layout = row_major_fragment({100, 64}, 256, 4);
-  for (int64_t c = 0; c < 64; ++c) EXPECT_EQ(layout.place(Index{0, c}).thread, c / 4) << c;
-}
-
 }  // namespace
 }  // namespace tilewright
