@@ -41,6 +41,8 @@ const std::vector<Exception>& exceptions() {
       {"swiglu_quantize", "1x1 bfloat16", "sm_80", Finding::Spill, kNoVectors},
       {"swiglu_quantize", "127x65 float32", "sm_80", Finding::Spill, kNoVectors},
       {"swiglu_quantize", "127x65 bfloat16", "sm_80", Finding::Spill, kNoVectors},
+      {"attention_backward", "1x2/1x17x33 float32 causal", "sm_80", Finding::Spill, kNoVectors},
+      {"flash_attention", "1x2/1x17x33 float32 causal", "sm_90a", Finding::Spill, kNoVectors},
       {"attention_backward", "4x32/32x4096x128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x128 bfloat16 causal", "sm_80", Finding::Spill, kWgmmaTiles},

@@ -153,7 +153,7 @@ def test_tiles_that_fit_once_have_a_loader_all_the_same():
 
 def test_a_plain_loop_loads_ahead():
     """A product of a matrix and a vector: what the next turn multiplies is on its way."""
-    N, K = 16, 512
+    N, K = 16, 4096
 
     @T.prim_func
     def main(a: T.Tensor((K,), "float16"), B: T.Tensor((N, K), "float16"), C: T.Tensor((N,), "float32")):
@@ -173,7 +173,7 @@ def test_a_plain_loop_loads_ahead():
     assert "x_staged" in text and "cp.async.wait_group 2" in text
     rng = np.random.default_rng(0)
     a, B = rng.standard_normal(K).astype("float16"), rng.standard_normal((N, K)).astype("float16")
-    np.testing.assert_allclose(run(main, a, B, np.zeros(N, "float32")), B.astype("float32") @ a.astype("float32"), atol=1e-3, rtol=1e-3)
+    np.testing.assert_allclose(run(main, a, B, np.zeros(N, "float32")), B.astype("float32") @ a.astype("float32"), atol=1e-2, rtol=1e-3)
 
 
 def test_rows_that_lanes_do_not_divide_are_summed_by_shuffles():

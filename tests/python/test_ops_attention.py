@@ -524,7 +524,8 @@ def test_choices_for_a_gpu():
     found = choice(ops.attention, *large, causal=True)
     assert 500 < found["predicted_us"] < 1200 and "tile=128x128x" in found["kernels"][0]
     assert choice(ops.attention, *large, causal=True, window=(256, 0))["predicted_us"] < found["predicted_us"] / 3
-    assert "tile=64x" in choice(ops.attention, (1, 64, 8, 64), (1, 64, 8, 64), (1, 64, 8, 64))["kernels"][0]
+    small = choice(ops.attention, (1, 64, 8, 64), (1, 64, 8, 64), (1, 64, 8, 64))["kernels"][0]
+    assert "tile=64x64x" in small or "tile=128x64x" in small
     assert len(choice(ops.decode_attention, (1, 32, 128), (1, 65536, 8, 128), (1, 65536, 8, 128))["kernels"]) == 2
     assert len(choice(ops.decode_attention, (128, 32, 128), (128, 4096, 8, 128), (128, 4096, 8, 128))["kernels"]) == 1
 

@@ -56,7 +56,7 @@ def test_tensors_without_dimensions(target):
     a, s, n = np.arange(8, dtype="float32"), np.array(0.5, "float32"), np.array(7, "int32")
     tilewright.compile(main, target=target)(a, s, n)
     assert s == 3.5 and n == 13
-    assert "S[0ll] = " in tilewright.compile(main, target="cuda -arch=sm_90a").get_kernel_source()
+    assert "S[0] = " in tilewright.compile(main, target="cuda -arch=sm_90a").get_kernel_source()
 
 
 @pytest.mark.parametrize("engine", ["cpu", "simulator"])

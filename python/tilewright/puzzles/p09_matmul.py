@@ -161,8 +161,7 @@ def matmul(A, B, C):
             "the matrix unit does not take the tiles",
             "The matrix unit multiplies tiles of float16 in shared memory and adds to float32 in registers: a and b are T.alloc_shared of "
             "\"float16\", c is T.alloc_fragment of \"float32\".",
-            [("c = T.alloc_fragment", "c = T.alloc_shared")],
-            others=[[(f'{t} = T.alloc_shared((32, 32), "float16")', f'{t} = T.alloc_shared((32, 32), "float32")') for t in "ab"]],
+            [(f'{t} = T.alloc_shared((32, 32), "float16")', f'{t} = T.alloc_shared((32, 32), "float32")') for t in "ab"],
             slow=lambda f: f.tile_bytes() > 4096 and f.counts["bytes_moved"] <= 1.2 * f.best["bytes_moved"],
         ),
         Mistake(
