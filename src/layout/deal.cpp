@@ -7,6 +7,10 @@
 namespace tilewright {
 namespace {
 
+// Sectors of 32 bytes that a run of lanes costs at least: runs of 32 bytes are sixteen lines an access (a tile of
+// 64x100 floats in 128 threads with two lanes along a row: 80 us on an H200, 40 with 25).
+constexpr int64_t kFewestSectors = 2;
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Cut {  // of one dimension: registers x warps x lanes
@@ -49,7 +53,7 @@ class Deal {
   }
 
   // A warp's time: a cycle to issue each access, and its share of the 32-byte sectors, four a cycle. Consecutive lanes
-  // run on through a dimension that they cover; a run costs whole sectors.
+  // run on through a dimension that they cover; a run costs whole sectors, two at least.
   void judge() {
     int64_t registers = 1, run = 1, places = 1;
     bool covers = true;
@@ -60,8 +64,9 @@ class Deal {
       if (covers) run *= c.lanes;
       covers = covers && c.lanes == extents_[d];
     }
-    const double sectors = static_cast<double>(total_) / static_cast<double>(run * warps_) *
-                           static_cast<double>(ceil_div(run * vector_bits_, 256));
+    const int64_t of_run = std::max<int64_t>(ceil_div(run * vector_bits_, 256), kFewestSectors);
+    const double sectors =
+        static_cast<double>(total_) / static_cast<double>(run * warps_) * static_cast<double>(of_run);
     // Of equals that have padding, the one with the longest runs: tensors of narrower elements have shorter ones in the
     // same layout.
     const std::tuple cost(4.0 * static_cast<double>(registers) + sectors, registers, places == total_ ? -total_ : -run,

@@ -13,6 +13,7 @@ struct CollectiveLowering {
   std::map<ir::BufferId, ir::BufferId> registers;   // a fragment, and the local array that holds a thread's part of it
   std::set<ir::BufferId> in_flight = {};            // local arrays that wgmma's open groups may use
   int loops = 0;                                    // around the statement at hand
+  std::set<ir::BufferId> changed = {};              // roots, by the launch
   std::map<ir::BufferId, WarpBox> warp_boxes = {};  // of tiles that warps bring away by themselves
 
   // A load of one by the variables of a loop, as a load of the register at hand; none: it is something else.

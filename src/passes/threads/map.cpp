@@ -256,22 +256,26 @@ class MapLowering {
         names_ahead_.push_back(kept(element.roots[i], name.value->type, rounds_ / at.vector));
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
-      Expr guard;  // points that it leaves out may be others' to change
+      Expr guard;
       for (const If* n = condition_of_all(element.body, at); n; n = condition_of_all(n->then_body, at))
         guard = guard ? logical_and(guard, n->condition) : n->condition;
-      const size_t mark = l_.intervals.mark();
-      if (guard) l_.intervals.assume(guard);
       Body guarded;
       for (Wide& w : accesses_of(under_conditions(element.body, at), at).loads) {
         if (!l_.is_global(w.first.buffer)) continue;
-        const bool common = !conditional && !held.valid && !guard && is_common(w.first, at, element.names);
+        const bool anywhere = !guard || may_come_anyway(w.first);
+        const bool common = anywhere && !conditional && !held.valid && is_common(w.first, at, element.names);
         w.registers = kept(w.first.buffer, l_.type(w.first.buffer), (common ? at.vector : rounds_) / w.share,
                            at.vector / w.share);
         w.slot = common ? constant(0) : round_of(at, at.vector / w.share);
-        append(common ? once : guarded, wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
+        const size_t mark = l_.intervals.mark();
+        if (!anywhere) l_.intervals.assume(guard);
+        append(common     ? once
+               : anywhere ? loads
+                          : guarded,
+               wide_load(w, elements_of(w, by_one_copy_ ? at : in_lanes(held))));
+        l_.intervals.forget(mark);
         ahead_.push_back({w.first.buffer, w.registers, common});
       }
-      l_.intervals.forget(mark);
       if (guard && !guarded.empty()) guarded = {l_.make(If{guard, std::move(guarded), {}})};
       append(loads, std::move(guarded));
       if (by_one_copy_ && held.first_copy)
@@ -285,6 +289,13 @@ class MapLowering {
     if (bytes <= most) return false;
     ahead_.clear(), names_ahead_.clear();
     return true;
+  }
+  // Whether a load may stand before the condition around it: where that is false the element may be another's to
+  // change, an address lead nowhere, and a divisor be 0.
+  bool may_come_anyway(const Element& e) const {
+    const BufferId root = l_.program.root(e.buffer);
+    if (l_.buffer(root).address || !analysis::may_look_anywhere(e.indices)) return false;
+    return std::ranges::none_of(c_.changed, [&](BufferId id) { return analysis::may_overlap(id, root, l_.program); });
   }
   // With a lane, if it has none: a vector of one element.
   Held in_lanes(Held at) {

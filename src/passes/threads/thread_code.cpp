@@ -1,6 +1,7 @@
 #include "passes/threads/thread_code.h"
 
 #include "ir/cluster.h"
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
 #include "ir/operators.h"
@@ -26,7 +27,11 @@ class ThreadCode {
              Lowering& l)
       : u_(u),
         l_(l),
-        c_{.l = l, .placement = placement, .registers = {}, .warp_boxes = warp_boxes(tiles, l.launch, placement)},
+        c_{.l = l,
+           .placement = placement,
+           .registers = {},
+           .changed = changed_roots(l.launch.body, tiles),
+           .warp_boxes = warp_boxes(tiles, l.launch, placement)},
         barriers_(barriers),
         alike_(alike_stores(tiles, l.launch, u)),
         used_(used_buffers(l.launch.body)) {}
