@@ -237,17 +237,13 @@ class PipelinedLoops {
   // Whether all blocks of the launch still run at once where these tiles have so many slots.
   bool has_room(int64_t slots, const std::vector<Brought>& brought) const {
     if (!target_) return false;
-    int64_t bytes = target_->multiprocessor.reserved_bytes, blocks = 1;
+    const auto blocks = constant_int(blocks_of(launch_));
+    int64_t bytes = target_->multiprocessor.reserved_bytes;
     for (BufferId id : used_roots(launch_.body, p_))
       if (p_.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p_.buffer(id));
     for (const Brought& b : brought) bytes += (slots - 1) * bytes_on_chip(p_.buffer(b.tile));
     const int64_t most = target_->multiprocessor.shared_bytes / bytes * target_->multiprocessors;
-    for (const Expr& e : launch_.grid) {
-      const auto extent = constant_int(e);
-      if (!extent || *extent > most) return false;
-      blocks *= *extent;
-    }
-    return bytes <= target_->shared_bytes && blocks <= most;
+    return bytes <= target_->shared_bytes && blocks && *blocks <= most;
   }
   // Whether rows that a Map gathers, which come from anywhere, have not come when the products of a turn are done.
   static bool waits_for_rows(const For& n, const std::vector<Brought>& brought) {

@@ -257,10 +257,11 @@ class MapLowering {
         loads.push_back(l_.make(Store{{names_ahead_.back(), {round_of(at, 1)}}, var(name.var, name.value->type)}));
       }
       Expr guard;
-      for (const If* n = condition_of_all(element.body, at); n; n = condition_of_all(n->then_body, at))
-        guard = guard ? logical_and(guard, n->condition) : n->condition;
+      const Body* inner = &element.body;
+      for (const If* n = condition_of_all(*inner, at); n; n = condition_of_all(*inner, at))
+        guard = guard ? logical_and(guard, n->condition) : n->condition, inner = &n->then_body;
       Body guarded;
-      for (Wide& w : accesses_of(under_conditions(element.body, at), at).loads) {
+      for (Wide& w : accesses_of(*inner, at).loads) {
         if (!l_.is_global(w.first.buffer)) continue;
         const bool anywhere = !guard || may_come_anyway(w.first);
         const bool common = anywhere && !conditional && !held.valid && is_common(w.first, at, element.names);

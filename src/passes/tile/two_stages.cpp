@@ -38,7 +38,7 @@ class TwoStages {
     const int64_t blocks = blocks_of_multiprocessor(launch, target);
     on_the_way_ = std::max(kOnTheWay, kOnTheWayOfAll / blocks);
     room_of_block_ = std::min(kMostShared, target.shared_bytes_of_blocks(blocks));
-    if (blocks_of(launch) <= target.multiprocessors)
+    if (known_blocks(launch) <= target.multiprocessors)
       most_shared_ = std::max(kMostShared, target.shared_bytes_of_blocks(1) - kOfSums);
     for (BufferId id : used_roots(launch.body, p))
       if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
@@ -119,15 +119,10 @@ class TwoStages {
     }
     return out;
   }
-  static int64_t blocks_of(const Launch& launch) {
-    int64_t blocks = 1;
-    for (const Expr& e : launch.grid)
-      blocks = std::min<int64_t>(blocks * std::min<int64_t>(constant_int(e).value_or(INT32_MAX), INT32_MAX), INT32_MAX);
-    return blocks;
-  }
+  static int64_t known_blocks(const Launch& launch) { return constant_int(blocks_of(launch)).value_or(INT32_MAX); }
   static int64_t blocks_of_multiprocessor(const Launch& launch, const target::GpuTarget& target) {
     const int64_t most = std::max<int64_t>(target.multiprocessor.threads / launch.thread_count(), 1);
-    return std::clamp<int64_t>(blocks_of(launch) / std::max<int64_t>(target.multiprocessors, 1), 1, most);
+    return std::clamp<int64_t>(known_blocks(launch) / std::max<int64_t>(target.multiprocessors, 1), 1, most);
   }
   // Which statements of the loop bring tiles for all turns that are brought at once; none: they cannot come before the
   // turns' other code.
