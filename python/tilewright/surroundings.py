@@ -30,7 +30,7 @@ _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.G
                 types.ClassMethodDescriptorType)  # fmt: skip
 # Of our own classes those whose objects hold what they say in attributes.
 _DESCRIBING = frozenset({"tilewright.types", "tilewright.language", "tilewright.targets", "tilewright.layouts"})
-_MOST = 20000  # values around one function; past that it is traced at every call
+_MOST = 20000  # values around one function, and reads of them; past that it is traced at every call
 _DEEPEST = 100  # values within values, and functions that functions call: fewer than Python's frames allow; likewise
 _MOST_BYTES = 1 << 20
 
@@ -287,6 +287,9 @@ class _Reader:
         return tuple(found)
 
     def _read(self, names, get, argument, value):
+        self.left -= 1
+        if self.left < 0:
+            return self._unknown(value)
         self.places.append((get, argument, value))
         if isinstance(value, types.ModuleType):
             return self._module(names, value)
@@ -376,8 +379,8 @@ class Surroundings:
 
 def inner_function(value):
     """The function that a call of the value runs: itself, or what a decorator of ours, or a partial, holds."""
-    ours = type(value).__module__.partition(".")[0] == "tilewright"
-    while ours or isinstance(value, functools.partial):  # others may do anything when they are asked for an attribute
+    ours = type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
+    while ours or isinstance(value, functools.partial):  # others, and classes, may do anything when they are asked for an attribute
         value = getattr(value, "func", None) or getattr(value, "function", None)
-        ours = type(value).__module__.partition(".")[0] == "tilewright"
+        ours = type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
     return value if isinstance(value, types.FunctionType) else None

@@ -22,7 +22,7 @@ import pytest
 import tilewright as tw
 import tilewright.language as T
 from engines import array_for, every_engine
-from tilewright import jitted, surroundings
+from tilewright import jitted, surroundings, tvm_nodes
 from tilewright.targets import Target
 from tilewright.tilelang_parts import Missing
 
@@ -581,6 +581,27 @@ def test_what_has_every_name_holds_no_function():
 
     with pytest.raises(tw.CompileError, match="TW1102 .*tilelang.quantize.decode is part of TileLang's own machinery"):
         made(8)
+
+
+def test_a_class_that_answers_with_classes_holds_no_function():
+    """Asked for the function that it holds, a name of TVM's gave another name, and that one the next: no call came back."""
+    name = tvm_nodes.absent("tir")
+    assert surroundings.inner_function(name) is None
+    assert surroundings.key_of(name)[1]
+
+
+def test_what_is_read_again_and_again_has_an_end(monkeypatch):
+    """Values that had been seen cost nothing: functions times the names of their module were read."""
+    monkeypatch.setattr(surroundings, "_MOST", 100)
+    module = types.ModuleType("of_many_names")
+    names = [f"name_{i}" for i in range(40)]
+    for name in names:
+        body = f"def {name}():\n    return module, " + ", ".join(f"module.{other}" for other in names if other != name)
+        exec(body, vars(module))
+    module.module = module
+    around = surroundings.Surroundings(module.name_0)
+    assert not around.exact
+    assert len(around.places) < 300
 
 
 def test_what_pytest_puts_into_assertions_chooses_no_kernel():
