@@ -3,6 +3,7 @@
 #include "analysis/wide_atomics.h"
 #include "codegen/cuda_async.h"
 #include "codegen/cuda_functions.h"
+#include "codegen/guarded_loads.h"
 #include "codegen/warp_join.h"
 #include "embedded_text.h"
 #include "ir/buffer_vars.h"
@@ -125,17 +126,21 @@ class CudaText final : public CudaAsync {
       return line(fmt::format("tw_set_nibble({}, {}, {});", pointer, offset, bits));
     line(fmt::format("tw_update_nibble({}, {}, [&](uint8_t) -> uint8_t {{ return {}; }});", pointer, offset, bits));
   }
+  // So many bytes in one access; null: there is none.
+  static const char* word_of(int64_t bytes, bool floats) {
+    return bytes == 16  ? floats ? "float4" : "uint4"
+           : bytes == 8 ? floats ? "float2" : "uint2"
+           : bytes == 4 ? floats ? "float" : "uint32_t"
+           : bytes == 2 ? "uint16_t"
+           : bytes == 1 ? "uint8_t"
+                        : nullptr;
+  }
   // Neighbours in one access.
   void copy(const Copy& n) {
     if (n.combine != ir::Combine::None) return add(n);
     const int64_t bytes = bytes_of(n.to);
-    const bool floats = program_.buffer(n.from.buffer).type == f32 && program_.buffer(n.to.buffer).type == f32;
-    const char* word = bytes == 16  ? floats ? "float4" : "uint4"
-                       : bytes == 8 ? floats ? "float2" : "uint2"
-                       : bytes == 4 ? "uint32_t"
-                       : bytes == 2 ? "uint16_t"
-                       : bytes == 1 ? "uint8_t"
-                                    : nullptr;
+    const char* word =
+        word_of(bytes, program_.buffer(n.from.buffer).type == f32 && program_.buffer(n.to.buffer).type == f32);
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     if (n.completion.queue == Queue::CpAsync) return cp_async(n);
     const std::string to = pointer_to(n.to.buffer, n.to.min), from = pointer_to(n.from.buffer, n.from.min);
@@ -169,6 +174,41 @@ class CudaText final : public CudaAsync {
       atomic(one);
     }
   }
+  // The loads of a condition and of those in it, each by an instruction of its own that waits for nobody; what is read
+  // where a condition is false stands there before. `around`: the condition that this one is in; empty: none.
+  void guarded_loads(const If& n, const std::string& around) {
+    const std::string inside = names_.fresh("inside");
+    const std::string condition = in(value(n.condition), Binds::And);
+    line(fmt::format("const bool {} = {}{};", inside, around.empty() ? "" : around + " && ", condition));
+    if (!n.else_body.empty()) {
+      if (!around.empty()) open(fmt::format("if ({}) {{", around));
+      body(n.else_body);
+      if (!around.empty()) close();
+    }
+    for (const Stmt& s : n.then_body) {
+      if (const auto* inner = s.as<If>()) {
+        guarded_loads(*inner, inside);
+        continue;
+      }
+      note_source(s);
+      const auto* copy = s.as<Copy>();
+      const auto* store = s.as<Store>();
+      const BufferId from = copy ? copy->from.buffer : store->value.as<Load>()->buffer;
+      const BufferId to = copy ? copy->to.buffer : store->to.buffer;
+      const int64_t bytes = copy ? bytes_of(copy->to) : tilewright::bytes_of(program_.buffer(to).type, 1);
+      const std::string place = copy ? pointer_to(to, copy->to.min) : pointer_to(to, store->to.indices);
+      const std::string source =
+          copy ? pointer_to(from, copy->from.min) : pointer_to(from, store->value.as<Load>()->indices);
+      const char* word = word_of(bytes, program_.buffer(from).type == f32 && program_.buffer(to).type == f32);
+      line(fmt::format("{0}<{1}>({2}, ({3}*){4}, (const {3}*){5});", helper("tw_load_if"),
+                       constants_.contains(program_.root(from)), inside, word, place, source));
+    }
+  }
+  bool owns_locals(const If& n) const {
+    return !locals_of(n.then_body).empty() || !locals_of(n.else_body).empty() ||
+           std::ranges::any_of(n.then_body, [&](const Stmt& s) { return s.as<If>() && owns_locals(*s.as<If>()); });
+  }
+
   static std::vector<Expr> shifted(const Region& r, int64_t by) {
     std::vector<Expr> index = r.min;
     index.back() = ir::add(index.back(), ir::constant(index.back()->type, by));
@@ -454,6 +494,13 @@ class CudaText final : public CudaAsync {
     if (const size_t additions = wide_additions(b, at); additions > 0) return additions;
     if (const size_t barriers = init_barriers(b, at); barriers > 0) return barriers;
     if (const size_t told = arrivals_at_peers(b, at); told > 0) return told;
+    if (const auto* n = b[at].as<If>(); n && are_guarded_loads(*n, program_) && !owns_locals(*n)) {
+      note_source(b[at]);
+      open("{");
+      guarded_loads(*n, "");
+      close();
+      return 1;
+    }
     std::vector<const Role*> arms;
     for (size_t i = at; i < b.size() && (arms.empty() || style_.one_branch); ++i) {
       const auto* role = b[i].as<Role>();
@@ -547,7 +594,32 @@ class CudaText final : public CudaAsync {
     walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
     return found;
   }
+  // Under the conditions that an expression's arms are computed for, whichever is taken.
+  std::string load_bits(const Load& n, DType type) override {
+    if (inside_.empty() || !is_global(n.buffer)) return CudaAsync::load_bits(n, type);
+    return fmt::format("{}<{}>({}, &{})", helper("tw_load_or_zero"), constants_.contains(program_.root(n.buffer)),
+                       fmt::join(inside_, " && "), element(n.buffer, n.indices));
+  }
+  static constexpr int64_t kMostForLoads = 64;  // work that may be for nothing: less than a load takes to come
+  // Both arms, with the loads of each made where its condition is true, and no branch around them.
+  std::optional<Text> loading_choice(const Select& n) {
+    const bool a = loads(n.a) && may_load_under(n.a, program_), b = loads(n.b) && may_load_under(n.b, program_);
+    if ((!a && !b) || loads(n.condition) || analysis::work_of(n.a) + analysis::work_of(n.b) > kMostForLoads) return {};
+    const std::string condition = in(value(n.condition), Binds::And);
+    const auto arm = [&](const Expr& e, bool loads_under, const std::string& is) {
+      if (!loads_under) return loads(e) ? fmt::format("{} ? {} : 0", is, in(value(e), Binds::Conditional)) : text(e);
+      inside_.push_back(is);
+      std::string out = text(e);
+      inside_.pop_back();
+      return out;
+    };
+    const std::string first = arm(n.a, a, condition), second = arm(n.b, b, "!(" + condition + ")");
+    const std::string choose =
+        is_plain(n.a->type) ? helper("tw_choose") : fmt::format("{}<{}>", helper("tw_select"), c_type(n.a->type));
+    return Text{fmt::format("{}({}, {}, {})", choose, condition, first, second)};
+  }
   std::optional<Text> choice(const Select& n) override {
+    if (auto loading = loading_choice(n)) return loading;
     // A function's arguments are computed whatever the condition is, which often says where memory may be read.
     if (is_plain(n.a->type) && !loads(n.a) && !loads(n.b))
       return Text{fmt::format("{}({}, {}, {})", helper("tw_choose"), text(n.condition), text(n.a), text(n.b))};
@@ -556,8 +628,9 @@ class CudaText final : public CudaAsync {
                             text(n.b))};
   }
   // Of which the device's compiler makes a branch, though both sides are little work.
+  static constexpr int64_t kMostWork = 32;  // more is not done for nothing
   static bool is_branch(const Select& n) {
-    constexpr int64_t kLeastWork = 3, kMostWork = 32;
+    constexpr int64_t kLeastWork = 3;
     const int64_t a = analysis::work_of(n.a), b = analysis::work_of(n.b);
     const auto no_load = [](const Load&) { return false; };
     return a + b >= kLeastWork && a <= kMostWork && b <= kMostWork && analysis::may_run_anywhere(n.a, no_load) &&
@@ -704,7 +777,7 @@ class CudaText final : public CudaAsync {
   void kernel(const Launch& launch) {
     launch_ = &launch;
     ranges_ = passes::ranges_in(launch, passes::ranges_of_symbols(program_));
-    const std::set<BufferId> constants = constant_parameters(launch);
+    constants_ = constant_parameters(launch);
     begin_launch(launch);
     CudaKernel k;
     k.function = function_of(launch);
@@ -718,7 +791,7 @@ class CudaText final : public CudaAsync {
       if (!used.contains(id)) return;
       const Buffer& b = program_.buffer(id);
       const std::string type = storage_type(b.type);
-      const bool constant = constants.contains(id);
+      const bool constant = constants_.contains(id);
       parameters.push_back(fmt::format("{} {}", constant ? fmt::format("const {}* __restrict__", type) : type + "*",
                                        names_.declare(id, b.name)));
       k.arguments.push_back({id, {}});
@@ -786,6 +859,8 @@ class CudaText final : public CudaAsync {
   const CudaStyle style_;
   const passes::Intervals* ranges() const override { return &ranges_; }
 
+  std::vector<std::string> inside_;  // conditions of the arms that are being written
+  std::set<BufferId> constants_;     // constant_parameters() of the launch
   const Launch* launch_ = nullptr;
   passes::Intervals ranges_;  // of what the launch computes
   std::string warp_;          // the name of a warp's number

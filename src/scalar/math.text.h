@@ -198,11 +198,12 @@
   return __builtin_copysignf(a >= 0.55f ? large : small, x);
 }
 
-// 1 / (1 + e^-x), written with e^-|x| so that it keeps its digits, and its subnormals, for large negative x.
-//@ sigmoid_f32: exp_f32
+// 1 / (1 + e^-x), written with e^-|x| so that it keeps its digits, and its subnormals, for large negative x. A
+// quotient that is too small to be a moderate one is by 1.
+//@ sigmoid_f32: exp_f32 moderate_quotient_f32
 [[gnu::always_inline]] static inline float sigmoid_f32(float x) {
   const float z = exp_f32(-__builtin_fabsf(x));
-  return (x < 0.0f ? z : 1.0f) / (1.0f + z);
+  return moderate_quotient_f32(x < 0.0f ? z : 1.0f, 1.0f + z);
 }
 
 //@ rsqrt_f32:

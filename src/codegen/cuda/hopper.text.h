@@ -307,6 +307,151 @@ __device__ __forceinline__ int32_t tw_choose(bool first, int32_t x, int32_t y) {
   return chosen;
 }
 
+// Loads where `inside` is true (PTX ISA 9.7.9.8), else `to` stays: without a branch, which the device's compiler makes
+// of an if, and in which it waits for one load before it begins the next. `constant`: nobody changes it while the
+// kernel runs.
+//@ tw_load_if: types
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, uint16_t* to, const uint16_t* from) {
+  uint16_t v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u16 %0, [%1];\n}"
+        : "+h"(v)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.u16 %0, [%1];\n}"
+                 : "+h"(v)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, uint32_t* to, const uint32_t* from) {
+  uint32_t v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u32 %0, [%1];\n}"
+        : "+r"(v)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.u32 %0, [%1];\n}"
+                 : "+r"(v)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, float* to, const float* from) {
+  float v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.f32 %0, [%1];\n}"
+        : "+f"(v)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.f32 %0, [%1];\n}"
+                 : "+f"(v)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, uint2* to, const uint2* from) {
+  uint2 v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n}"
+        : "+r"(v.x), "+r"(v.y)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.u32 {%0, %1}, [%2];\n}"
+                 : "+r"(v.x), "+r"(v.y)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, float2* to, const float2* from) {
+  float2 v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.nc.v2.f32 {%0, %1}, [%2];\n}"
+        : "+f"(v.x), "+f"(v.y)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.f32 {%0, %1}, [%2];\n}"
+                 : "+f"(v.x), "+f"(v.y)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, uint4* to, const uint4* from) {
+  uint4 v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+        : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, float4* to, const float4* from) {
+  float4 v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+        : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = v;
+}
+template <bool constant>
+__device__ __forceinline__ void tw_load_if(bool inside, uint8_t* to, const uint8_t* from) {
+  uint16_t v = *to;
+  if constexpr (constant)
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.u8 %0, [%1];\n}"
+        : "+h"(v)
+        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
+  else
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.u8 %0, [%1];\n}"
+                 : "+h"(v)
+                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
+                 : "memory");
+  *to = (uint8_t)v;
+}
+
+// What is there where `inside` is true, else zero.
+//@ tw_load_or_zero: tw_load_if
+template <int bytes>
+struct tw_loaded;
+template <>
+struct tw_loaded<1> {
+  using type = uint8_t;
+};
+template <>
+struct tw_loaded<2> {
+  using type = uint16_t;
+};
+template <>
+struct tw_loaded<4> {
+  using type = uint32_t;
+};
+template <>
+struct tw_loaded<8> {
+  using type = uint2;
+};
+template <bool constant, class T>
+__device__ __forceinline__ T tw_load_or_zero(bool inside, const T* from) {
+  using Word = typename tw_loaded<sizeof(T)>::type;
+  Word v{};
+  tw_load_if<constant>(inside, &v, (const Word*)from);
+  return __builtin_bit_cast(T, v);
+}
+
 // Stores of 8 and 16 bytes in global memory that stay whole: the device's compiler takes an assignment apart, and does
 // not put it together again where its place is a sum of several names (PTX ISA 9.7.9.12).
 //@ tw_store: types
