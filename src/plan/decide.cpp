@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/beyond.h"
+#include "analysis/load_rings.h"
 #include "analysis/waiting_blocks.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
@@ -9,7 +10,6 @@
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
 #include "plan/iteration_parts.h"
-#include "plan/load_rings.h"
 #include "plan/loop_orders.h"
 #include "plan/residency.h"
 #include "target/wgmma.h"
@@ -17,6 +17,9 @@
 namespace tilewright::plan {
 
 using namespace ir;
+using analysis::find_rings;
+using analysis::FoundRing;
+using analysis::FoundRings;
 
 namespace {
 
@@ -86,7 +89,7 @@ class Decider {
       : p_(p), launch_(launch), target_(target), limits_(limits), hints_(hints), found_(find_rings(p, launch)) {}
 
   Plan run() {
-    if (!found_.feed_gemms)
+    if (!feed_gemms(p_, launch_, rings()))
       return refused("no pipelined loop brings operands of a matrix instruction in copies that TMA does");
     if (!found_.left.empty()) return refused(found_.left);
     if (hints_.no_loader) return refused("the plan that was handed in has none");
@@ -155,7 +158,7 @@ class Decider {
     const int64_t blocks = hints_.blocks.value_or(std::max(target_.multiprocessors / together, int64_t{1}) * together);
     if ((tiles && *tiles <= blocks) || hints_.work == Work::Kind::OneTile) return;
     FoundRings walked = find_rings(p_, launch_, true);
-    if (!walked.feed_gemms) return;
+    if (!feed_gemms(p_, launch_, walked.rings)) return;
     found_ = std::move(walked);
     const bool uneven = std::any_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
     plan_.work = {Work::Kind::Persistent, blocks, uneven || hints_.reverse_odd_waves};
@@ -210,7 +213,7 @@ class Decider {
   // by.
   bool may_alternate() const {
     return only_multiplies() && !used_vars(launch_.body).contains(launch_.thread[0]) &&
-           !tensors_stand_by_names(p_, launch_) &&
+           !analysis::tensors_stand_by_names(p_, launch_) &&
            std::none_of(rings().begin(), rings().end(), [](const FoundRing& r) { return r.counted; });
   }
   static int count_gemms(const Body& body) {

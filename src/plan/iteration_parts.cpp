@@ -16,7 +16,10 @@ using namespace ir;
 using analysis::accessed_by;
 using analysis::Buffers;
 using analysis::constants;
+using analysis::find_rings;
 using analysis::followed;
+using analysis::FoundRing;
+using analysis::FoundRings;
 using analysis::meet;
 using analysis::read_by;
 using analysis::writes_whole;
@@ -396,26 +399,6 @@ class Finder {
 };
 
 }  // namespace
-
-std::vector<Expr> row_of(const ProgramTables& p, const IterationParts& parts, const LoopTile& gathered,
-                         const Expr& row) {
-  const Map& map = *gathered.stmt.as<Map>();
-  const auto* from = map.body[0].as<Store>()->value.as<Load>();
-  auto at = [&](const Expr& e, VarId v) { return substitute(e, {{v, cast(row, p.var(v).type)}}); };
-  std::vector<Expr> out;
-  for (size_t d = 0; d + 1 < from->indices.size(); ++d) {
-    out.push_back(rewrite(at(from->indices[d], map.vars[0]), [&](const Expr& e) -> std::optional<Expr> {
-      const auto* n = e.as<Load>();
-      for (const LoopTile& t : parts.tiles) {
-        if (!n || t.tile != n->buffer) continue;
-        const Map& rows = *t.stmt.as<Map>();
-        return at(rows.body[0].as<Store>()->value, rows.vars[0]);
-      }
-      return std::nullopt;
-    }));
-  }
-  return out;
-}
 
 std::optional<IterationParts> iteration_parts(const ProgramTables& program, const Launch& launch, std::string& why) {
   Finder finder(program, launch);

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "plan/load_rings.h"
+#include "analysis/load_rings.h"
 
 namespace tilewright::plan {
 
@@ -37,10 +37,5 @@ struct IterationParts {
 // None: `why` says what is against it; empty: the launch has no such loop.
 std::optional<IterationParts> iteration_parts(const ir::ProgramTables& program, const ir::Launch& launch,
                                               std::string& why);
-
-// Where row `row` of a gathered tile begins: the indices in the tensor, without the last one. Rows that a Map of the
-// loop finds out are found out again here.
-std::vector<ir::Expr> row_of(const ir::ProgramTables& program, const IterationParts& parts, const LoopTile& gathered,
-                             const ir::Expr& row);
 
 }  // namespace tilewright::plan

@@ -9,6 +9,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "plan/residency.h"
+#include "target/wgmma.h"
 
 namespace tilewright::plan {
 
@@ -16,6 +17,7 @@ using namespace ir;
 using analysis::accessed_by;
 using analysis::accesses_of;
 using analysis::Buffers;
+using analysis::FoundRing;
 using analysis::meet;
 using analysis::writes_whole;
 using analysis::written_by;
@@ -50,6 +52,16 @@ bool waits_for_loads(const FoundRing& r) {
     return m * n < kLoadBound * (m + n);
   }
   return false;
+}
+
+bool feed_gemms(const ProgramTables& p, const Launch& launch, const std::vector<FoundRing>& rings) {
+  return any_in(launch.body, [&](const Stmt& s) {
+    const auto* g = s.as<Gemm>();
+    const auto type = [&](const Region& region) { return operand_type(p, *g, region); };
+    return g && target::wgmma_for(type(g->a), type(g->b), p.buffer(g->c.buffer).type, g->is_sparse()) &&
+           std::ranges::any_of(
+               rings, [&](const FoundRing& r) { return r.ahead && (r.brings(g->a.buffer) || r.brings(g->b.buffer)); });
+  });
 }
 
 const FoundRing* OverlappedProducts::feeds_one_gemm(const For& loop) const {

@@ -1,7 +1,7 @@
 // Loops whose products may run on beside something else.
 #pragma once
+#include "analysis/load_rings.h"
 #include "plan/hints.h"
-#include "plan/load_rings.h"
 #include "plan/plan.h"
 
 namespace tilewright::plan {
@@ -11,7 +11,7 @@ namespace tilewright::plan {
 struct Skew {
   struct Product {
     ir::Stmt gemm;
-    const FoundRing* operand = nullptr;  // that a ring brings
+    const analysis::FoundRing* operand = nullptr;  // that a ring brings
   };
   ir::Body head;  // in front of the first product
   Product first, second;
@@ -19,7 +19,7 @@ struct Skew {
 };
 // A product of what its turn makes (weights that are unpacked): the next turn's is made beside it.
 struct Made {
-  const FoundRing* brought = nullptr;  // of the other operand
+  const analysis::FoundRing* brought = nullptr;  // of the other operand
   ir::BufferId tile;
 };
 
@@ -32,15 +32,19 @@ struct Promoted {
 };
 
 // Whether the gemm of the ring's loop, the only one, is done with a slot before the next has come.
-bool waits_for_loads(const FoundRing& ring);
+bool waits_for_loads(const analysis::FoundRing& ring);
+// Whether a pipelined loop's ring brings an operand of a matrix instruction.
+bool feed_gemms(const ir::ProgramTables& program, const ir::Launch& launch,
+                const std::vector<analysis::FoundRing>& rings);
 
 class OverlappedProducts {
  public:
-  OverlappedProducts(const ir::ProgramTables& p, const ir::Launch& launch, const std::vector<FoundRing>& rings)
+  OverlappedProducts(const ir::ProgramTables& p, const ir::Launch& launch,
+                     const std::vector<analysis::FoundRing>& rings)
       : p_(p), launch_(launch), rings_(rings) {}
 
   // The ring of a loop that does nothing but multiply what the ring brings.
-  const FoundRing* feeds_one_gemm(const ir::For& loop) const;
+  const analysis::FoundRing* feeds_one_gemm(const ir::For& loop) const;
   // Without a ring: the loop is none of these.
   Made makes_operand(const ir::For& loop) const;
   // s = a b; p = f(s); o = o * scale + p v: the product with v of one turn may run beside f of the next.
@@ -54,11 +58,11 @@ class OverlappedProducts {
  private:
   bool is_made_anew(ir::BufferId id, const ir::Body& before) const;
   bool fits_twice(ir::BufferId id) const;
-  const FoundRing* fed_by(const ir::Stmt& s, const ir::For& loop) const;
+  const analysis::FoundRing* fed_by(const ir::Stmt& s, const ir::For& loop) const;
 
   const ir::ProgramTables& p_;
   const ir::Launch& launch_;
-  const std::vector<FoundRing>& rings_;
+  const std::vector<analysis::FoundRing>& rings_;
 };
 
 }  // namespace tilewright::plan

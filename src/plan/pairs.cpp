@@ -2,17 +2,20 @@
 
 #include <map>
 
+#include "analysis/load_rings.h"
 #include "ir/any_in.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "plan/load_rings.h"
 
 namespace tilewright::plan {
 
 using namespace ir;
+using analysis::find_rings;
+using analysis::FoundRing;
+using analysis::FoundRings;
 
 namespace {
 

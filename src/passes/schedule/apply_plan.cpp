@@ -23,11 +23,11 @@
 namespace tilewright::passes {
 
 using namespace ir;
-using plan::find_rings;
-using plan::FoundRings;
+using analysis::find_rings;
+using analysis::FoundRings;
 using plan::Plan;
 using plan::Work;
-using Ring = plan::FoundRing;
+using Ring = analysis::FoundRing;
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include "passes/schedule/decide_plan.h"
 
+#include "analysis/load_rings.h"
 #include "analysis/stored_once.h"
 #include "analysis/summed_turns.h"
 #include "analysis/waiting_blocks.h"
@@ -17,7 +18,6 @@
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
 #include "plan/fit_steps.h"
-#include "plan/load_rings.h"
 #include "plan/pairs.h"
 #include "plan/price.h"
 #include "plan/split_turns.h"
@@ -90,7 +90,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     std::string why;
     if (streams > target.multiprocessors)
       why = fmt::format("{} blocks do not run at once on {} multiprocessors", streams, target.multiprocessors);
-    else if (plan::tensors_stand_by_names(scratch, launch))
+    else if (analysis::tensors_stand_by_names(scratch, launch))
       why = "where a tensor lies is computed by the tile of the grid";
     else
       analysis::streamed_loop(scratch, launch, why);

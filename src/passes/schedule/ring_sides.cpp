@@ -13,14 +13,14 @@
 namespace tilewright::passes {
 
 using namespace ir;
-using plan::FoundRings;
-using plan::holds_copies;
-using plan::is_moved;
+using analysis::FoundRings;
+using analysis::holds_copies;
+using analysis::is_moved;
 using plan::Made;
 using plan::OverlappedProducts;
 using plan::Promoted;
 using plan::Skew;
-using Ring = plan::FoundRing;
+using Ring = analysis::FoundRing;
 
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
 
 namespace tilewright::passes {
@@ -63,6 +64,28 @@ Body bring_near(const TeamLoop& l, const TeamRing& r, VarId v) {
 
 // ---- rows from anywhere
 
+// Where row `row` of a gathered tile begins: the indices in the tensor, without the last one. Rows that a Map of the
+// loop finds out are found out again here.
+std::vector<Expr> row_of(const ProgramTables& p, const plan::IterationParts& parts, const plan::LoopTile& gathered,
+                         const Expr& row) {
+  const Map& map = *gathered.stmt.as<Map>();
+  const auto* from = map.body[0].as<Store>()->value.as<Load>();
+  auto at = [&](const Expr& e, VarId v) { return substitute(e, {{v, cast(row, p.var(v).type)}}); };
+  std::vector<Expr> out;
+  for (size_t d = 0; d + 1 < from->indices.size(); ++d) {
+    out.push_back(rewrite(at(from->indices[d], map.vars[0]), [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      for (const plan::LoopTile& t : parts.tiles) {
+        if (!n || t.tile != n->buffer) continue;
+        const Map& rows = *t.stmt.as<Map>();
+        return at(rows.body[0].as<Store>()->value, rows.vars[0]);
+      }
+      return std::nullopt;
+    }));
+  }
+  return out;
+}
+
 // Places of rows, each known to one lane, in front of the wait for a slot: who waits has asked for them already.
 struct Places {
   Body look_up;
@@ -75,7 +98,7 @@ Places places_of(const TeamLoop& l, const TeamTile& t) {
   const Expr lane = binary(BinaryOp::FloorMod, var(l.launch.thread[0], i32), number(kWarpThreads));
   for (int64_t first = 0; first < rows; first += kWarpThreads) {
     std::vector<Expr>& indices = out.of_lane.emplace_back();
-    for (const Expr& index : plan::row_of(l.p, l.parts, t.of, add(lane, number(first)))) {
+    for (const Expr& index : row_of(l.p, l.parts, t.of, add(lane, number(first)))) {
       const VarId place = l.p.new_var("place", index->type);
       out.look_up.push_back(l.stmt(Let{place, index}));
       indices.push_back(var(place, index->type));

@@ -3,7 +3,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "plan/load_rings.h"
+#include "plan/loop_orders.h"
 
 namespace tilewright::passes {
 
@@ -94,8 +94,8 @@ TileProgram loads_as_copies(TileProgram program) {
   for (Launch& launch : program.launches) {
     // A copy that no ring of a loader brings, as of what nobody reads, would keep it from bringing the others.
     const auto is_loaded = [&] {
-      const plan::FoundRings found = plan::find_rings(program, launch);
-      return found.feed_gemms && found.left.empty();
+      const analysis::FoundRings found = analysis::find_rings(program, launch);
+      return found.left.empty() && plan::feed_gemms(program, launch, found.rings);
     };
     const bool loaded = is_loaded();
     const Body own = launch.body;

@@ -1,4 +1,4 @@
-#include "plan/load_rings.h"
+#include "analysis/load_rings.h"
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
@@ -11,13 +11,10 @@
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "target/wgmma.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 using namespace ir;
-using analysis::accesses_of;
-using analysis::names_as_a_whole;
 
 namespace {
 
@@ -28,21 +25,10 @@ class RingSearch {
 
   FoundRings run() {
     find(launch_.body);
-    out_.feed_gemms =
-        std::any_of(out_.rings.begin(), out_.rings.end(), [&](const FoundRing& r) { return r.ahead && is_operand(r); });
     return std::move(out_);
   }
 
  private:
-  bool is_operand(const FoundRing& r) const {
-    return any_in(launch_.body, [&](const Stmt& s) {
-      const auto* g = s.as<Gemm>();
-      const auto type = [&](const Region& region) { return operand_type(p_, *g, region); };
-      return g && (r.brings(g->a.buffer) || r.brings(g->b.buffer)) &&
-             target::wgmma_for(type(g->a), type(g->b), p_.buffer(g->c.buffer).type, g->is_sparse());
-    });
-  }
-
   bool mentions(const Stmt& s, BufferId id) const { return used_roots({s}, p_).contains(p_.root(id)); }
   // Whether the tile is read there, by its own name, and nothing writes it.
   bool reads_only(const Stmt& s, BufferId id) const {
@@ -59,7 +45,7 @@ class RingSearch {
     walk(launch_.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         count += e.region.valid() && (e.access == Access::Write || e.access == Access::Accumulate) &&
-                 analysis::may_overlap(p_.root(e.region.buffer), id, p_);
+                 may_overlap(p_.root(e.region.buffer), id, p_);
     });
     return count;
   }
@@ -129,7 +115,7 @@ class RingSearch {
     const auto* map = body[i].as<Map>();
     return map && map->vars.size() > 1 && !nest_.empty() && &body == &nest_.back()->body &&
            nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_ &&
-           analysis::brought_tile(p_, launch_, *nest_.back(), i);
+           brought_tile(p_, launch_, *nest_.back(), i);
   }
   // Whether threads may disagree about it: a loader would not know whose value counts.
   bool is_of_thread(const Expr& e) const {
@@ -297,7 +283,7 @@ bool tensors_stand_by_names(const ProgramTables& program, const Launch& launch) 
 }
 
 std::string ring_misfit(const ProgramTables& p, const Copy& c) {
-  return p.buffer(c.to.buffer).rank() == 1 ? analysis::tma_misfit_as_row(c, p) : analysis::tma_misfit(c, p);
+  return p.buffer(c.to.buffer).rank() == 1 ? tma_misfit_as_row(c, p) : tma_misfit(c, p);
 }
 
-}  // namespace tilewright::plan
+}  // namespace tilewright::analysis

@@ -5,7 +5,7 @@
 
 #include "ir/program.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 struct FoundRing {
   std::vector<ir::Stmt> copies;             // neighbours in one body
@@ -13,7 +13,7 @@ struct FoundRing {
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
-  int64_t slots = 1, bytes = 0;    // as the plan says; bytes of a slot
+  int64_t slots = 1, bytes = 0;    // as whoever asks decides; bytes of a slot
   bool ahead = false;              // of a pipelined loop: the loader runs ahead
   bool counted = false;            // the innermost loop has other extents in other turns of those around it, or
   const ir::Body* gate = nullptr;  // a condition's side, in whose turns alone it is filled: fills are counted there
@@ -33,7 +33,6 @@ bool holds_copies(const std::vector<FoundRing>& rings, const ir::Stmt& s);
 struct FoundRings {
   std::vector<FoundRing> rings;
   std::set<ir::VarId> results;  // values that only the computing threads have
-  bool feed_gemms = false;      // a pipelined loop's ring brings an operand of a matrix instruction
   // What keeps the computing threads from leaving all loads to a loader: they would wait for a pipelined loop's tile.
   std::string left;
 };
@@ -48,4 +47,4 @@ bool tensors_stand_by_names(const ir::ProgramTables& program, const ir::Launch& 
 // Why TMA cannot bring it; what has one dimension comes as a row.
 std::string ring_misfit(const ir::ProgramTables& program, const ir::Copy& copy);
 
-}  // namespace tilewright::plan
+}  // namespace tilewright::analysis
