@@ -1,11 +1,14 @@
 #include "analysis/async_copies.h"
 
 #include <algorithm>
+#include <set>
 
+#include "analysis/accessed.h"
 #include "analysis/divisibility.h"
 #include "analysis/panels.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
+#include "ir/rewrite.h"
 
 namespace tilewright::analysis {
 
@@ -44,6 +47,40 @@ bool comes_by_async_copies(const Copy& c, const Buffer& to, const ProgramTables&
   if (from.type != to.type || to.type.bits < 8 || from.fill || to.is_view() || has_views_in_memory(p, c.to.buffer))
     return false;
   return is_whole(c.to, to) && is_wide(c, from, to, p);
+}
+
+namespace {
+
+// Whether the copy fills the tile from global memory, before anything else in the body is done with it, in a way that
+// may run ahead: all such copies go in front of the rest, and what cannot run ahead there would only stand too early.
+bool begins(const ProgramTables& p, const Copy& c, const Body& before) {
+  const Buffer& to = p.buffer(c.to.buffer);
+  if (to.space == Space::Shared)
+    return comes_by_async_copies(c, to, p) && !accessed_by(before, p).contains(c.to.buffer);
+  Buffer arrives = to;  // and is taken from there
+  arrives.type = p.buffer(c.from.buffer).type, arrives.space = Space::Shared;
+  return to.space == Space::Fragment && comes_by_async_copies(c, arrives, p);
+}
+
+// Whether the names in the copy's place are those of the launch, or of values: results of atomics, say, come with what
+// stands before it.
+bool is_known_ahead(const Copy& c, const Body& before) {
+  std::set<VarId> told;
+  const auto uses_told = [&](const Expr& e) {
+    const std::set<VarId> used = used_vars(e);
+    return std::any_of(used.begin(), used.end(), [&](VarId v) { return told.contains(v); });
+  };
+  for (const Stmt& s : before) {
+    const auto* let = s.as<Let>();
+    if (!let || uses_told(let->value)) told.merge(bound_vars({s}));
+  }
+  return std::none_of(c.from.min.begin(), c.from.min.end(), uses_told);
+}
+
+}  // namespace
+
+bool may_run_ahead(const Copy& c, const Body& before, const ProgramTables& p) {
+  return begins(p, c, before) && is_known_ahead(c, before);
 }
 
 }  // namespace tilewright::analysis

@@ -351,4 +351,24 @@ std::optional<HalfSteps> product_steps(const ProgramTables& program, const Launc
   return steps_of(program, launch, at, &Halves::only_multiplies);
 }
 
+bool ends_with_tensors(const ProgramTables& p, const For& loop, int64_t step_of) {
+  for (const Stmt& s : loop.body) {
+    const auto* c = s.as<Copy>();
+    if (!c) continue;
+    const Buffer& tensor = p.buffer(c->from.buffer);
+    if (tensor.fill || tensor.is_view()) return false;
+    for (size_t d = 0; d < c->from.min.size(); ++d) {
+      if (slope(c->from.min[d], loop.var).value_or(0) == 0) continue;
+      const auto from = constant_int(substitute(c->from.min[d], {{loop.var, loop.begin}}));
+      const Expr whole = tensor.shape[d], step = constant(whole->type, step_of);
+      const Expr turns = binary(BinaryOp::FloorDiv, add(whole, constant(whole->type, step_of - 1)), step);
+      const auto taken = constant_int(loop.extent), elements = constant_int(whole);
+      const bool all =
+          taken && elements ? *taken * step_of >= *elements : equal(cast(turns, loop.extent->type), loop.extent);
+      if (from != 0 || !all) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace tilewright::analysis

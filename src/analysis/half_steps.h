@@ -29,4 +29,8 @@ std::optional<HalfSteps> half_steps(const ir::ProgramTables& program, const ir::
 // of one of twice the length.
 std::optional<HalfSteps> product_steps(const ir::ProgramTables& program, const ir::Launch& launch, size_t loop);
 
+// Whether the loop takes all of the dimension that its copies walk over, so many elements of it in a step, so that
+// there is nothing but zeros behind.
+bool ends_with_tensors(const ir::ProgramTables& program, const ir::For& loop, int64_t step);
+
 }  // namespace tilewright::analysis

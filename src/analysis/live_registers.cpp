@@ -71,4 +71,11 @@ int64_t live_registers(const ProgramTables& program, const Launch& launch, int64
   return Lives(program, launch, halves).most(threads);
 }
 
+int64_t bits_of_fragments(const std::set<BufferId>& buffers, const ProgramTables& p) {
+  int64_t bits = 0;
+  for (BufferId id : buffers)
+    if (const Buffer& b = p.buffer(id); b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
+  return bits;
+}
+
 }  // namespace tilewright::analysis

@@ -9,4 +9,7 @@ namespace tilewright::analysis {
 int64_t live_registers(const ir::ProgramTables& program, const ir::Launch& launch, int64_t threads,
                        const HalfSteps* halves = nullptr);
 
+// Bits of registers that those of the buffers take which are fragments.
+int64_t bits_of_fragments(const std::set<ir::BufferId>& buffers, const ir::ProgramTables& program);
+
 }  // namespace tilewright::analysis

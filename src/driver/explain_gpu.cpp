@@ -11,6 +11,7 @@
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/threads/shared_layout.h"
+#include "plan/schedule.h"
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -38,8 +39,8 @@ std::string plan_text(const passes::PlanAttempt& plan) {
       limits.next_tile ? "" : ", nothing of the next tile ahead", fits_text(limits),
       limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
       limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
-      limits.by_iteration ? "" : ", no teams that take iterations in turn", limits.split ? "" : ", no turns shared",
-      memory);
+      limits.by_iteration ? "" : ", no teams that take iterations in turn",
+      limits.without ? fmt::format(", {}", limits.without->gives_way) : "", memory);
 }
 
 std::vector<std::string> ladder_of(const DeviceChoice& choice) {
@@ -207,7 +208,8 @@ void add_gpu_facts(const ir::TileProgram& program, const NamedValues& values, co
       facts.tiles = names_of(ring, l.tiles);
     }
     launch.fitted = text(plan.fit, l.tiles);
-    if (plan.work.shared.valid()) launch.in_pairs = l.tiles.buffer(plan.work.shared).name;
+    for (const plan::Use& use : plan.work.uses)
+      launch.schedules.push_back({use, text(use, l.tiles), value_of(use, l.tiles)});
     launch.order = passes::launch_order(l.tiles.launches[i]);
     for (const passes::HandOver& h : l.handed_over[i])
       launch.handed_over.push_back(

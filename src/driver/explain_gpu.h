@@ -52,12 +52,18 @@ struct RingFacts {
   int64_t slots = 1, bytes = 0;  // bytes of a slot
 };
 
+// A kind of schedule that the plan has.
+struct ScheduleFacts {
+  plan::Use use;
+  std::string says, value;
+};
+
 struct GpuLaunchFacts {
   plan::Plan plan;
   std::vector<std::string> plan_lines;  // as a user may hand them in
   passes::PricedPlan priced;
   std::vector<RingFacts> rings;
-  std::string in_pairs;                  // the tile that pairs of blocks share
+  std::vector<ScheduleFacts> schedules;
   std::string fitted;                    // what was changed so that registers suffice
   passes::LaunchOrder order;             // among launches; kept around the roles, if there are any
   std::vector<std::string> staged;       // fragments that leave through shared memory

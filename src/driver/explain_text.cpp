@@ -4,6 +4,7 @@
 #include "driver/explain.h"
 #include "driver/headline.h"
 #include "layout/picture.h"
+#include "plan/schedule.h"
 #include "support/diagnostic.h"
 
 namespace tilewright {
@@ -82,8 +83,8 @@ Json plan_json(const GpuLaunchFacts& launch) {
     return out;
   }
   out["persistent"] = plan.is_persistent();
-  if (plan.work.parts > 1) out["parts"] = plan.work.parts;
-  if (!launch.in_pairs.empty()) out["pairs"] = launch.in_pairs;
+  for (const ScheduleFacts& s : launch.schedules)
+    if (const char* fact = s.use.of->fact) out[fact] = s.use.tile.valid() ? Json(s.value) : Json(s.use.number);
   out["alternating"] = plan.takes(Takes::TilesInTurn), out["by_iteration"] = plan.takes(Takes::IterationsInTurn);
   const std::string no_teams = plan.why_no_iteration_teams();
   if (!no_teams.empty()) out["no_teams"] = no_teams;
@@ -185,8 +186,8 @@ void show_rings(const GpuLaunchFacts& launch, Page& page) {
 
 void show_plan(const GpuLaunchFacts& launch, Page& page) {
   const plan::Plan& plan = launch.plan;
-  if (plan.brings_ahead()) {
-    page.line("  plan: one block a multiprocessor, which takes one tile after the other and brings the next meanwhile");
+  if (plan.whole) {
+    page.line("  plan: {}", plan.whole->says);
     return show_rings(launch, page);
   }
   if (!plan.has_loader()) {
@@ -200,16 +201,7 @@ void show_plan(const GpuLaunchFacts& launch, Page& page) {
             plan.is_persistent() ? "; one block a multiprocessor, which takes one tile after the other" : "");
   show_rings(launch, page);
   if (plan.takes(Takes::TilesInTurn)) page.line("    two teams of the other threads take the tiles in turn");
-  if (plan.work.parts > 1)
-    page.line("    {} blocks of a cluster share the turns of the loop of products; the first adds their sums up",
-              plan.work.parts);
-  if (plan.work.kind == plan::Work::Kind::StreamK)
-    page.line(
-        "    {} blocks take equal runs of turns of the tiles that are no whole waves; who ends a tile adds all sums of "
-        "it",
-        plan.work.blocks);
-  if (!launch.in_pairs.empty())
-    page.line("    neighbouring blocks are pairs of a cluster: each brings half of '{}' for both", launch.in_pairs);
+  for (const ScheduleFacts& s : launch.schedules) page.line("    {}", s.says);
   if (plan.work.blocks_per_multiprocessor > 1)
     page.line("    two blocks a multiprocessor: one multiplies while the other does something else");
   if (plan.takes(Takes::IterationsInTurn))

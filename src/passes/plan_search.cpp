@@ -5,6 +5,7 @@
 #include "ir/extent.h"
 #include "passes/schedule/other_steps.h"
 #include "plan/alternatives.h"
+#include "plan/schedule.h"
 
 namespace tilewright::passes {
 
@@ -34,8 +35,8 @@ class PlanSearch {
     if (!reuse_ && !over_ && ends_with_a_tile(plan)) return over_ = true;
     over_ = reuse_;
     if (is_of_loader()) {
-      if (shares_too_dearly(plan)) {
-        limits_ = begin_, limits_.split = false, begin_ = limits_;
+      if (const plan::Schedule* dear = too_dear(plan)) {
+        limits_ = begin_, limits_.without = dear, begin_ = limits_;
         return true;
       }
       lower(plan);
@@ -63,15 +64,18 @@ class PlanSearch {
   // Blocks that end with the result of one tile: it may lie where the rings were.
   static bool ends_with_a_tile(const plan::Plan& p) {
     plan::Work work = p.work;
-    if (work.kind == plan::Work::Kind::Split) work.kind = plan::Work::Kind::OneTile, work.parts = 1;
-    work.shared = {};  // what the other block of a pair brings has been waited for as well
-    return p.has_loader() && work == plan::Work{} && !p.takes(Takes::IterationsInTurn) && !p.epilogue.staged.empty();
+    work.uses.clear();  // what another block of a cluster brings has been waited for as well
+    return p.has_loader() && work == plan::Work{} && !p.work.gathers_tiles() && !p.takes(Takes::IterationsInTurn) &&
+           !p.epilogue.staged.empty();
   }
 
-  // Blocks that share turns keep rings that hide latencies, or do not share.
-  bool shares_too_dearly(const plan::Plan& p) const {
-    return limits_.split && p.work.kind == plan::Work::Kind::Split && limits_.staging >= Staging::None &&
-           std::ranges::all_of(p.rings, [](const plan::Ring& r) { return r.slots <= plan::kEnoughSlots; });
+  // A schedule that keeps rings that hide latencies, or is not taken; null: there is none, or they do.
+  const plan::Schedule* too_dear(const plan::Plan& p) const {
+    if (limits_.staging < Staging::None) return nullptr;
+    if (std::ranges::any_of(p.rings, [](const plan::Ring& r) { return r.slots > plan::kEnoughSlots; })) return nullptr;
+    for (const plan::Use& use : p.work.uses)
+      if (use.of->gives_way && use.of != limits_.without) return use.of;
+    return nullptr;
   }
 
   // The limits below those that did not do.

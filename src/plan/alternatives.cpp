@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/rewrite.h"
-#include "plan/pairs.h"
+#include "plan/schedule.h"
 #include "plan/words.h"
 
 namespace tilewright::plan {
@@ -13,8 +13,13 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
     out.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
+  const auto of_schedules = [&] {
+    for (const Schedule* s : kSchedules)
+      if ((s->whole != nullptr) != plan.has_loader())
+        for (std::string& other : s->otherwise(plan, program, launch)) out.push_back(std::move(other));
+  };
   if (!plan.has_loader()) {
-    if (!plan.brings_ahead()) line("work {}", word(kWorkWords, Work::Kind::Persistent));
+    of_schedules();
     return out;
   }
   const Work& work = plan.work;
@@ -22,10 +27,7 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
   for (const int64_t blocks : {1, 2})
     if (plan.is_persistent() || work.blocks_per_multiprocessor != blocks)
       line("work {} blocks_per_multiprocessor={}", word(kWorkWords, Work::Kind::OneTile), blocks);
-  for (const int64_t parts : {2, 4})
-    if (!plan.is_persistent() && work.parts != parts) line("work {} k={}", word(kWorkWords, Work::Kind::Split), parts);
-  if (work.kind != Work::Kind::StreamK && !plan.takes(Role::Takes::IterationsInTurn))
-    line("work {}", word(kWorkWords, Work::Kind::StreamK));
+  of_schedules();
   for (const auto takes : {Role::Takes::All, Role::Takes::TilesInTurn, Role::Takes::IterationsInTurn})
     if (!plan.takes(takes)) line("role {} {}", word(kJobWords, Role::Job::Compute), word(kTakesWords, takes));
   line("overlap {}", plan.overlap ? "no" : "yes");
@@ -37,10 +39,7 @@ std::vector<std::string> lines_otherwise(const Plan& plan, const ir::ProgramTabl
   for (const auto how : {Staging::Whole, Staging::Chunks, Staging::RowChunks, Staging::None, Staging::Straight})
     if (plan.epilogue.how != how) line("epilogue {}", word(kStagingWords, how));
   if (plan.fit.any()) line("fit none");
-  line("not {}", word(kRejectedWords, Rejection::Of::Loader));
-  if (!work.shared.valid() && work.kind != Work::Kind::Split && !plan.takes(Role::Takes::IterationsInTurn))
-    for (const std::string& tile : tiles_to_share(program, launch))
-      line("work {} pairs={}", word(kWorkWords, work.kind), tile);
+  line("not {}", Rejection::kLoader);
   return out;
 }
 

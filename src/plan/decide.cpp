@@ -2,7 +2,9 @@
 
 #include "analysis/accessed.h"
 #include "analysis/beyond.h"
+#include "analysis/live_registers.h"
 #include "analysis/load_rings.h"
+#include "analysis/own_schedule.h"
 #include "analysis/waiting_blocks.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
@@ -11,7 +13,6 @@
 #include "layout/fragment.h"
 #include "plan/iteration_parts.h"
 #include "plan/loop_orders.h"
-#include "plan/residency.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
@@ -130,7 +131,7 @@ class Decider {
 
  private:
   Plan refused(std::string why) {
-    plan_.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    plan_.rejected.push_back({Rejection::kLoader, std::move(why)});
     return std::move(plan_);
   }
 
@@ -200,7 +201,8 @@ class Decider {
     if (turns && *turns <= r.slots) return Ring::Boxes::Whole;
     const bool reach = std::ranges::any_of(r.copies, [&](const Stmt& s) {
       const Copy& c = *s.as<Copy>();
-      const bool shared = hints_.pairs && p_.buffer(c.to.buffer).name == *hints_.pairs;
+      const bool shared =
+          std::ranges::find(hints_.wishes, p_.buffer(c.to.buffer).name, &Wish::tile) != hints_.wishes.end();
       return !shared && analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_);
     });
     return reach ? Ring::Boxes::Clipped : Ring::Boxes::Whole;
@@ -236,7 +238,7 @@ class Decider {
   bool is_lean(int64_t team) const {
     constexpr int64_t kMostRegisters = 32;  // of the 104 that there are then
     return team == 2 * kGroup &&
-           bits_of_fragments(analysis::accessed_by(launch_.body, p_), p_) / 32 / team <= kMostRegisters;
+           analysis::bits_of_fragments(analysis::accessed_by(launch_.body, p_), p_) / 32 / team <= kMostRegisters;
   }
   // Whether there are more blocks than multiprocessors.
   bool fills_device() const {
@@ -289,7 +291,7 @@ class Decider {
     walk(launch_.body, [&](const Stmt& s) {
       if (const auto* g = s.as<Gemm>()) all.insert({g->a.buffer, g->c.buffer});
     });
-    return bits_of_fragments(all, p_) / 32 / kGroup;
+    return analysis::bits_of_fragments(all, p_) / 32 / kGroup;
   }
 
   const std::vector<FoundRing>& rings() const { return found_.rings; }
@@ -311,21 +313,7 @@ std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, 
   if (launch.threads.size() != 1) return "the block is not along x alone";
   if (launch.threads[0] % kGroup != 0 || launch.threads[0] > 3 * kGroup)
     return "the threads are not one, two or three warpgroups";
-  return why_as_written(launch);
-}
-
-std::string why_as_written(const Launch& launch) {
-  std::string why;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* copy = s.as<Copy>();
-    if (s.as<ir::Role>() || s.as<Arrive>() || s.as<Wait>() || s.as<Expect>() || (copy && !copy->completion.immediate()))
-      why = "the program schedules itself";
-    if (s.as<Return>()) why = "threads return early";
-    if (const auto* n = s.as<Sync>(); n && n->scope != SyncScope::Warp && n->scope != SyncScope::Block)
-      why = "the program synchronizes more than the block";
-    if (const auto* n = s.as<Vote>(); n && n->kind >= VoteKind::BlockAny) why = "all threads of the block vote";
-  });
-  return why;
+  return analysis::why_as_written(launch);
 }
 
 std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch,

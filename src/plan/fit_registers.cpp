@@ -1,11 +1,11 @@
 #include "plan/fit_registers.h"
 
 #include "analysis/live_registers.h"
+#include "analysis/own_schedule.h"
 #include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
-#include "plan/fit_steps.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
@@ -72,7 +72,7 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
   if (!holds<Gemm>(launch.body) || launch.threads.size() != 1 || launch.threads[0] > 2 * kGroup) return {};
   const int64_t own = analysis::live_registers(program, launch, launch.threads[0]);
   const bool fixed = hints.fits_are_fixed();
-  if ((own <= most && !fixed) || has_own_layouts(program, launch)) return {};
+  if ((own <= most && !fixed) || analysis::has_own_layouts(program, launch)) return {};
   std::optional<HalfSteps> halved;
   for (size_t i = 0; i < launch.body.size() && !halved; ++i) halved = analysis::half_steps(program, launch, i);
   std::vector<const HalfSteps*> steps{nullptr};

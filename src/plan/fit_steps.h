@@ -12,7 +12,4 @@ namespace tilewright::plan {
 Fit fit_steps(const ir::ProgramTables& program, const ir::Launch& launch, const target::GpuTarget& target,
               const Hints& hints);
 
-// Whether the program says how tiles lie on chip: they have its extents, then.
-bool has_own_layouts(const ir::ProgramTables& program, const ir::Launch& launch);
-
 }  // namespace tilewright::plan

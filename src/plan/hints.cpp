@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "plan/schedule.h"
 #include "plan/words.h"
 #include "support/diagnostic.h"
 
@@ -14,8 +15,7 @@ namespace tilewright::plan {
 
 namespace {
 
-constexpr int64_t kMostSlots = 64;  // of a ring
-constexpr int64_t kMostParts = 8;   // blocks of a cluster that every device of sm_90 has room for (CUDA guide)
+constexpr int64_t kMostSlots = 64;                                                 // of a ring
 constexpr int64_t kFewestRegisters = 24, kMostRegisters = 256, kRegisterUnit = 8;  // PTX ISA, setmaxnreg
 
 // Words of a line, without commas; behind a colon stands a reason, for people.
@@ -65,7 +65,7 @@ class Reader {
     else if (kind == "epilogue")
       epilogue();
     else if (kind == "not")
-      rest_is(kRejectedWords), out_.no_loader = out_.no_loader || words_[1] == "a";
+      rejected();
     else if (kind == "clear")
       rest_is(std::array{"in gemms"});
     else if (kind == "order")
@@ -138,19 +138,41 @@ class Reader {
     if (!out_.half_steps_of && !out_.wide_steps_of && !out_.threads)
       refuse("it changes neither steps nor threads", kSeePrinted);
   }
+  void rejected() {
+    std::vector<const char*> choices = {Rejection::kLoader, Rejection::kIterationTeams, Rejection::kStaging,
+                                        Rejection::kOverlap};
+    for (const Schedule* s : kSchedules) choices.push_back(s->word);
+    rest_is(choices), out_.no_loader = out_.no_loader || words_[1] == "a";
+  }
+  // A kind of schedule in the place of the kind of work leaves the grid's blocks one tile each, as far as others see.
   void work() {
-    fix(out_.work, static_cast<Work::Kind>(one_of(kWorkWords)));
-    const bool streams = out_.work == Work::Kind::StreamK;
-    if (out_.work == Work::Kind::Persistent || streams) out_.blocks = number("blocks", 1, 1 << 20);
-    if (!streams && take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
-    if (out_.work == Work::Kind::Split) {
-      const auto parts = number("k", 2, kMostParts);
-      if (!parts) refuse("it does not say among how many blocks", "work split k=2");
-      out_.parts = parts;
-    }
-    if (out_.work != Work::Kind::Persistent && !streams)
+    std::vector<const char*> choices(kWorkWords.begin(), kWorkWords.end());
+    std::vector<const Schedule*> instead(choices.size(), nullptr);
+    for (const Schedule* s : kSchedules)
+      if (s->is_work) choices.push_back(s->word), instead.push_back(s);
+    const size_t chosen = one_of(choices);
+    fix(work_, chosen);
+    const Schedule* own = instead[chosen];
+    out_.work = own ? Work::Kind::OneTile : static_cast<Work::Kind>(chosen);
+    if (out_.work == Work::Kind::Persistent) out_.blocks = number("blocks", 1, 1 << 20);
+    if (own) schedule(*own);
+    const bool several_tiles = own && own->several_tiles;
+    if (!several_tiles && take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
+    if (out_.work != Work::Kind::Persistent && !several_tiles)
       fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
-    if (out_.work != Work::Kind::Split && !streams) out_.pairs = field("pairs");
+    for (const Schedule* s : kSchedules)
+      if (s->find && !s->is_work && !own) schedule(*s);
+  }
+  void schedule(const Schedule& s) {
+    const Schedule::Field& f = s.field;
+    Wish wish{&s};
+    if (f.most > 0)
+      wish.number = number(f.name, f.least, f.most);
+    else
+      wish.tile = field(f.name);
+    const bool open = !wish.number && !wish.tile;
+    if (open && f.missing) refuse(f.missing, fmt::format("work {} {}={}", s.word, f.name, f.least));
+    if (!open || s.is_work) out_.wish(std::move(wish));
   }
   void role() {
     const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;
@@ -190,6 +212,7 @@ class Reader {
 
   const SourceLocation& at_;
   Hints out_;
+  std::optional<size_t> work_;  // by the number of its word
   std::string line_;
   std::vector<std::string> words_;
   size_t next_ = 0;
@@ -212,6 +235,16 @@ std::optional<int64_t> Hints::slots_of(const std::vector<ir::BufferId>& tiles, c
     for (const char* part : kHalfWords)
       if (const auto found = slots.find(program.buffer(id).name + part); found != slots.end()) return found->second;
   return std::nullopt;
+}
+
+const Wish* Hints::wish_for(const Schedule& schedule) const {
+  const auto found = std::ranges::find(wishes, &schedule, &Wish::of);
+  return found == wishes.end() ? nullptr : &*found;
+}
+
+void Hints::wish(Wish wish) {
+  std::erase_if(wishes, [&](const Wish& w) { return w.of == wish.of; });
+  wishes.push_back(std::move(wish));
 }
 
 Hints parse_hints(const std::vector<std::string>& lines, const SourceLocation& at) { return Reader(at).run(lines); }

@@ -8,6 +8,13 @@
 
 namespace tilewright::plan {
 
+// A kind of schedule that a launch is to have. What is left open follows from the rest.
+struct Wish {
+  const Schedule* of = nullptr;
+  std::optional<int64_t> number = {};
+  std::optional<std::string> tile = {};  // by its name
+};
+
 struct Hints {
   std::vector<std::string> lines;
   bool no_loader = false;
@@ -17,9 +24,9 @@ struct Hints {
   std::optional<int64_t> threads;
   // ---- work
   std::optional<Work::Kind> work;
-  std::optional<int64_t> blocks, blocks_per_multiprocessor, parts;
+  std::optional<int64_t> blocks, blocks_per_multiprocessor;
   bool reverse_odd_waves = false;
-  std::optional<std::string> pairs;  // the name of a tile
+  std::vector<Wish> wishes;
   // ---- roles
   std::optional<Role::Takes> takes;
   std::optional<int64_t> load_registers, compute_registers;
@@ -31,6 +38,9 @@ struct Hints {
   std::optional<Staging> staging;
 
   bool fits_are_fixed() const { return own_threads_and_steps || half_steps_of || wide_steps_of || threads; }
+  const Wish* wish_for(const Schedule& schedule) const;
+  // Replaces an earlier one of the same kind.
+  void wish(Wish wish);
   // What is fixed for a ring of these tiles.
   std::optional<int64_t> slots_of(const std::vector<ir::BufferId>& tiles, const ir::ProgramTables& program) const;
 };

@@ -1,6 +1,7 @@
 #include "plan/loop_orders.h"
 
 #include "analysis/accessed.h"
+#include "analysis/live_registers.h"
 #include "ir/any_in.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
@@ -8,7 +9,7 @@
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "plan/residency.h"
+#include "plan/decide.h"
 #include "target/wgmma.h"
 
 namespace tilewright::plan {
@@ -23,9 +24,6 @@ using analysis::writes_whole;
 using analysis::written_by;
 
 namespace {
-
-// Slots: with no more than these, one that is given back late is missed (measured: 0.97 of the speed).
-constexpr int64_t kEnough = 3;
 
 // Registers that tiles of a thread may take, of 232 and more.
 constexpr int64_t kLive = 216;
@@ -71,7 +69,7 @@ const FoundRing* OverlappedProducts::feeds_one_gemm(const For& loop) const {
     const auto* g = s.as<Gemm>();
     if (!g || ring || p_.buffer(g->c.buffer).space != Space::Fragment) return nullptr;
     ring = fed_by(s, loop);
-    if (!ring || ring->slots <= kEnough || waits_for_loads(*ring)) return nullptr;
+    if (!ring || ring->slots <= kEnoughSlots || waits_for_loads(*ring)) return nullptr;
   }
   return ring;
 }
@@ -88,7 +86,7 @@ Made OverlappedProducts::makes_operand(const For& loop) const {
     }
     if (g->is_sparse() || !g->completion.immediate() || p_.buffer(g->c.buffer).space != Space::Fragment) return none;
     out.brought = fed_by(s, loop);
-    if (!out.brought || out.brought->slots < kEnough || !out.brought->ahead) return none;
+    if (!out.brought || out.brought->slots < kEnoughSlots || !out.brought->ahead) return none;
     const bool brings_a = out.brought->brings(g->a.buffer);
     if (brings_a == out.brought->brings(g->b.buffer)) return none;
     out.tile = brings_a ? g->b.buffer : g->a.buffer;
@@ -173,7 +171,7 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
   int fed = 0;
   for (const FoundRing& r : rings_) {
     if (std::ranges::find(r.nest, &loop) == r.nest.end()) continue;
-    if (r.nest.back() != &loop || r.slots < kEnough) return std::nullopt;
+    if (r.nest.back() != &loop || r.slots < kEnoughSlots) return std::nullopt;
     ++fed;
   }
   Promoted out;
@@ -223,7 +221,8 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
 }
 
 bool OverlappedProducts::fits_twice(BufferId id) const {
-  const int64_t bits = bits_of_fragments({id}, p_) + bits_of_fragments(used_roots(launch_.body, p_), p_);
+  const int64_t bits =
+      analysis::bits_of_fragments({id}, p_) + analysis::bits_of_fragments(used_roots(launch_.body, p_), p_);
   return bits / 32 / launch_.threads[0] <= kLive;
 }
 

@@ -1,141 +1,90 @@
-#include "plan/pairs.h"
-
-#include <map>
-
-#include "analysis/load_rings.h"
-#include "ir/any_in.h"
-#include "ir/cluster.h"
-#include "ir/effects.h"
-#include "ir/extent.h"
-#include "ir/operators.h"
+// Pairs of neighbouring blocks that share a tile of a ring: each brings half of it for both, so that less comes from
+// the L2 cache.
+#include "analysis/shared_tiles.h"
 #include "ir/rewrite.h"
+#include "plan/price.h"
+#include "plan/schedule.h"
+#include "plan/words.h"
 
 namespace tilewright::plan {
 
 using namespace ir;
-using analysis::find_rings;
-using analysis::FoundRing;
-using analysis::FoundRings;
 
 namespace {
 
-constexpr int64_t kRows = 16;  // of a tile whose halves begin with whole eights of rows, as panels have them
+// Where teams take the tiles in turn, no turn is shorter than it takes until both blocks have released a slot and it is
+// full again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 clocks a turn alone,
+// 506 and 471 as pairs that share A or B; 192x64 tiles by 64 are no faster as pairs where a team has all of a tile,
+// 256x32 ones take 0.54 to 0.73 of the time where all teams share it: 2026-11-28-pairs.json and -lines.json).
+constexpr double kPairTurn = 500;
+// Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
+// the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
+constexpr double kPairsOfWholeLines = 1.12;
 
-class PairSearch {
- public:
-  PairSearch(const ProgramTables& p, const Launch& launch, std::string& why)
-      : p_(p), launch_(launch), why_(why), found_(find_rings(p, launch, true)) {
-    walk(launch.body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Let>()) names_[n->var] = n->value;
-    });
-  }
-
-  std::optional<SharedTile> run(const std::string& name) {
-    if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
-    const auto copy = copy_of(name);
-    if (!copy) return refuse("no ring of a pipelined loop brings '{}'", name);
-    if (copy->im2col.present()) return refuse("'{}' is patches of an image", name);
-    const Buffer& tile = p_.buffer(copy->to.buffer);
-    const int64_t rows = tile.rank() < 2 ? 1 : constant_int(tile.shape[tile.rank() - 2]).value_or(0);
-    if (rows % kRows != 0) return refuse("'{}' has {} rows; halves have multiples of {}", name, rows, kRows / 2);
-    if (std::ranges::any_of(found_.rings, &FoundRing::counted))
-      return refuse("how many turns a loop has depends on the tile of the grid");
-    for (size_t d = 0; d < launch_.grid.size(); ++d) {
-      if (constant_int(launch_.grid[d]) == 1 || depends(copy->from.min, d)) continue;
-      if (turns_depend(d)) continue;
-      if (!may_be_beyond(d)) return std::nullopt;
-      return SharedTile{copy->to.buffer, d};
-    }
-    return refuse("no two neighbouring blocks want the same '{}' in the same turns", name);
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const FoundRing& r : found_.rings)
-      for (BufferId id : r.ahead ? r.tiles : std::vector<BufferId>{}) out.push_back(p_.buffer(id).name);
-    return out;
-  }
-
- private:
-  template <class... Args>
-  std::nullopt_t refuse(fmt::format_string<Args...> format, Args&&... args) {
-    why_ = fmt::format(format, std::forward<Args>(args)...);
-    return std::nullopt;
-  }
-  const Copy* copy_of(const std::string& name) const {
-    for (const FoundRing& r : found_.rings)
-      for (const Stmt& s : r.copies)
-        if (const auto* c = s.as<Copy>(); r.ahead && p_.buffer(c->to.buffer).name == name) return c;
-    return nullptr;
-  }
-  bool depends(const Expr& e, size_t d) const {
-    const std::set<VarId> used = used_vars(e);
-    return std::ranges::any_of(used, [&](VarId v) {
-      const auto named = names_.find(v);
-      return v == launch_.block[d] || (named != names_.end() && depends(named->second, d));
-    });
-  }
-  bool depends(const std::vector<Expr>& list, size_t d) const {
-    return std::ranges::any_of(list, [&](const Expr& e) { return depends(e, d); });
-  }
-  // Both blocks of a pair fill their rings as often as each other.
-  bool turns_depend(size_t d) const {
-    return any_in(launch_.body, [&](const Stmt& s) {
-      const auto* loop = s.as<For>();
-      const auto* branch = s.as<If>();
-      return holds_copies(found_.rings, s) && ((loop && (depends(loop->begin, d) || depends(loop->extent, d))) ||
-                                               (branch && depends(branch->condition, d)));
-    });
-  }
-  // Of an odd number of blocks the last has a neighbour without a tile, which brings its half and leaves nothing.
-  bool may_be_beyond(size_t d) {
-    if (const auto extent = constant_int(launch_.grid[d]); extent && *extent % 2 == 0) return true;
-    for (const Stmt& s : launch_.body) {
-      if (!writes_memory(p_, s) || !is_named_outside(s)) continue;
-      refuse("there may be an odd number of blocks, and the others use what a write to memory gives");
-      return false;
-    }
-    for (const Stmt& s : launch_.body) {
-      if (!holds_copies(found_.rings, s) || !writes_memory(p_, s)) continue;
-      refuse("there may be an odd number of blocks, and a loop with copies of a ring writes to memory");
-      return false;
-    }
-    return true;
-  }
-
-  // Whether other statements use a variable that the statement gives a value.
-  bool is_named_outside(const Stmt& s) const {
-    const std::set<VarId> own = bound_vars({s});
-    return std::ranges::any_of(launch_.body, [&](const Stmt& other) {
-      return !other.same(s) && std::ranges::any_of(used_vars(Body{other}), [&](VarId v) { return own.contains(v); });
-    });
-  }
-
-  const ProgramTables& p_;
-  const Launch& launch_;
-  std::string& why_;
-  const FoundRings found_;
-  std::map<VarId, Expr> names_;
+// Where the L2 cache is busy longer than all else: with a tile that pairs of blocks share, if its price is less than so
+// much of the other's, in launches of that long. Clusters begin and end together, which the price does not know.
+struct WorthPairs {
+  double price, microseconds;
 };
+// Rows that are no whole lines. Measured on an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 256x64 545 for 905,
+// in 128x32 1035 for 1744; 4224x640x296 in 128x160 tiles, 9 us by its price, took 17.6.
+constexpr WorthPairs kRaggedLines = {0.92, 60};
+// Whole lines (bench/results/2026-11-28-pairs.json and -lines.json, an H200): of 52 products within these bounds 47 are
+// faster, by 20% in geometric mean over all (8192 cubed in 256x32 tiles 2.54 ms for 4.74, in 128x64 2.14 for 2.52),
+// five slower by 1 to 7%; of 40 above the price 29 are no faster, of 15 below the time 10. Products of a sparse matrix
+// are not among them: three that the price had at 0.86 took 1.00 to 1.03 of the time.
+constexpr WorthPairs kWholeLines = {0.91, 95};
+
+bool has_sparse_product(const Launch& launch) {
+  bool found = false;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* gemm = s.as<Gemm>();
+    found = found || (gemm && gemm->is_sparse());
+  });
+  return found;
+}
+
+std::optional<Use> find(const Request& of, const Wish& wish, std::string& why) {
+  const auto shared = analysis::shared_tile(of.program, of.launch, *wish.tile, why);
+  return shared ? std::optional(Use{.of = &kPairs, .tile = shared->tile}) : std::nullopt;
+}
+
+Offer offer(const Request& of, const Plan& alone) {
+  if (!alone.has_loader() || alone.takes(Role::Takes::IterationsInTurn)) return {};
+  const auto price = plan::price(of.program, of.launch, alone, of.target);
+  if (!price || price->limit != "l2") return {};
+  if (price->over_lines == 0 && has_sparse_product(of.launch)) return {};
+  const WorthPairs& worth = price->over_lines == 0 ? kWholeLines : kRaggedLines;
+  if (price->microseconds < worth.microseconds) return {};
+  Offer out{.wishes = {}, .below = price->microseconds * worth.price};
+  for (std::string& tile : analysis::tiles_to_share(of.program, of.launch))
+    out.wishes.push_back({.of = &kPairs, .tile = std::move(tile)});
+  return out;
+}
+
+std::vector<std::string> otherwise(const Plan& plan, const ProgramTables& program, const Launch& launch) {
+  std::vector<std::string> out;
+  if (plan.work.has(kPairs) || plan.work.instead_of_kind() || plan.takes(Role::Takes::IterationsInTurn)) return out;
+  for (const std::string& tile : analysis::tiles_to_share(program, launch))
+    out.push_back(fmt::format("work {} {}={}", word(kWorkWords, plan.work.kind), kPairs.field.name, tile));
+  return out;
+}
+
+void price_of_pairs(const Use& use, Terms& terms) {
+  terms.halved = use.tile, terms.least_turn = kPairTurn, terms.in_step = kPairsOfWholeLines;
+}
 
 }  // namespace
 
-bool writes_memory(const ProgramTables& p, const Stmt& s) {
-  const std::set<BufferId> changed = changed_roots({s}, p);
-  return holds<Print, Call>({s}) ||
-         std::ranges::any_of(changed, [&](BufferId id) { return p.buffer(id).space == Space::Global; });
-}
-
-std::optional<SharedTile> shared_tile(const ProgramTables& program, const Launch& launch, const std::string& name,
-                                      std::string& why) {
-  return PairSearch(program, launch, why).run(name);
-}
-
-std::vector<std::string> tiles_to_share(const ProgramTables& program, const Launch& launch) {
-  std::string why;
-  PairSearch search(program, launch, why);
-  std::vector<std::string> out = search.names();
-  std::erase_if(out, [&](const std::string& name) { return !search.run(name); });
-  return out;
-}
+constinit const Schedule kPairs = {
+    .word = "pairs",
+    .says = "neighbouring blocks are pairs of a cluster: each brings half of '{}' for both",
+    .fact = "pairs",
+    .field = {.name = "pairs"},
+    .find = find,
+    .offer = offer,
+    .otherwise = otherwise,
+    .price = price_of_pairs,
+};
 
 }  // namespace tilewright::plan

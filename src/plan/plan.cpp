@@ -2,9 +2,29 @@
 
 #include <fmt/ranges.h>
 
+#include "plan/schedule.h"
 #include "plan/words.h"
 
 namespace tilewright::plan {
+
+const Use* Work::find(const Schedule& schedule) const {
+  const auto found = std::ranges::find(uses, &schedule, &Use::of);
+  return found == uses.end() ? nullptr : &*found;
+}
+
+const Use* Work::instead_of_kind() const {
+  const auto found = std::ranges::find_if(uses, [](const Use& use) { return use.of->is_work; });
+  return found == uses.end() ? nullptr : &*found;
+}
+
+bool Work::gathers_tiles() const {
+  return std::ranges::any_of(uses, [](const Use& use) { return use.of->several_tiles; });
+}
+
+ir::BufferId Work::shared() const {
+  const auto found = std::ranges::find_if(uses, [](const Use& use) { return use.tile.valid(); });
+  return found == uses.end() ? ir::BufferId{} : found->tile;
+}
 
 bool Plan::takes(Role::Takes what) const {
   return std::any_of(roles.begin(), roles.end(), [&](const Role& r) { return r.takes == what; });
@@ -24,7 +44,7 @@ int64_t Plan::registers_of(Role::Job job) const {
   return found == roles.end() ? 0 : found->registers;
 }
 
-std::string Plan::why_no(Rejection::Of what) const {
+std::string Plan::why_no(const char* what) const {
   const auto found = std::find_if(rejected.begin(), rejected.end(), [&](const Rejection& r) { return r.of == what; });
   return found == rejected.end() ? "" : found->why;
 }
@@ -48,6 +68,14 @@ std::string text(const Fit& fit, const ir::ProgramTables& program) {
   return fmt::format("{}: tiles take {} registers a thread, not {}", all, fit.live, fit.own);
 }
 
+std::string value_of(const Use& use, const ir::ProgramTables& program) {
+  return use.tile.valid() ? program.buffer(use.tile).name : fmt::format("{}", use.number);
+}
+
+std::string text(const Use& use, const ir::ProgramTables& program) {
+  return fmt::format(fmt::runtime(use.of->says), value_of(use, program));
+}
+
 std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& program) {
   std::vector<std::string> out;
   const auto line = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
@@ -68,14 +96,20 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
   if (plan.clears) line("clear in gemms");
   if (plan.has_loader() || plan.brings_ahead()) {
     const Work& w = plan.work;
-    line("work {}{}{}{}{}", word(kWorkWords, w.kind),
-         w.kind == Work::Kind::Split ? fmt::format(" k={}", w.parts)
-         : w.blocks > 0              ? fmt::format(" blocks={}", w.blocks)
-                                     : "",
+    const auto value = [&](const Use& use) {
+      return fmt::format(" {}={}", use.of->field.name, value_of(use, program));
+    };
+    const Use* own = w.instead_of_kind();
+    std::string beside;
+    for (const Use& use : w.uses) beside += use.of->is_work ? "" : value(use);
+    line("work {}{}{}{}{}", own ? own->of->word : word(kWorkWords, w.kind),
+         own            ? value(*own)
+         : w.blocks > 0 ? fmt::format(" blocks={}", w.blocks)
+                        : "",
          w.reverse_odd_waves ? " reverse_odd_waves" : "",
          w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
                                          : "",
-         w.shared.valid() ? " pairs=" + program.buffer(w.shared).name : "");
+         beside);
   }
   for (const Role& r : plan.roles) {
     const std::string turn = r.takes == Role::Takes::All ? "" : fmt::format("={}/{}", r.instance, r.instances);
@@ -93,7 +127,7 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
     line("epilogue {}{}{}", word(kStagingWords, plan.epilogue.how), plan.epilogue.by_columns ? " by_columns" : "",
          plan.epilogue.staged.empty() ? "" : " of " + names(plan.epilogue.staged));
   }
-  for (const Rejection& r : plan.rejected) line("not {}: {}", word(kRejectedWords, r.of), r.why);
+  for (const Rejection& r : plan.rejected) line("not {}: {}", r.of, r.why);
   return out;
 }
 

@@ -22,20 +22,33 @@ struct Fit {
   bool operator==(const Fit&) const = default;
 };
 
+struct Schedule;  // a kind of them (schedule.h)
+
+// A kind of schedule that a launch has, with the value of its line.
+struct Use {
+  const Schedule* of = nullptr;
+  int64_t number = 0;
+  ir::BufferId tile = {};
+  bool operator==(const Use&) const = default;
+};
+
 // Which tiles of the grid a block takes.
 struct Work {
-  enum class Kind : uint8_t {
-    OneTile,
-    Persistent,  // one after the other
-    Split,       // one for a cluster of blocks, which share the turns of its loop of products
-    StreamK,     // whole waves one after the other; of the tiles that are left each an equal run of their loops' turns
-  } kind = Kind::OneTile;
-  int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor; StreamK: so many
+  enum class Kind : uint8_t { OneTile, Persistent } kind = Kind::OneTile;  // Persistent: one after the other
+  int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
   bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
   int64_t blocks_per_multiprocessor = 1;
-  int64_t parts = 1;         // Split: blocks of a cluster
-  ir::BufferId shared = {};  // neighbouring blocks are pairs, each of which brings half of this tile for both
+  std::vector<Use> uses = {};  // what changes the launch before its rings are found, in the order of the table
   bool operator==(const Work&) const = default;
+
+  const Use* find(const Schedule& schedule) const;
+  bool has(const Schedule& schedule) const { return find(schedule) != nullptr; }
+  // By one of them that stands in the place of the kind: blocks are no longer those of the program's grid.
+  const Use* instead_of_kind() const;
+  // A block has results of several tiles by one of them.
+  bool gathers_tiles() const;
+  // The tile of a ring that neighbouring blocks bring for each other; none.
+  ir::BufferId shared() const;
 };
 
 // Warps of a block with one job.
@@ -89,19 +102,11 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
-// What the launch might have had, and why it has not.
+// What the launch might have had, and why it has not: one of these, or a kind of schedule, by its word.
 struct Rejection {
-  enum class Of : uint8_t {
-    Loader,
-    IterationTeams,
-    Staging,
-    Overlap,
-    TilesAhead,
-    Split,
-    Pairs,
-    StreamK
-  } of = Of::Loader;
-  std::string why;
+  static constexpr const char *kLoader = "a loader", *kIterationTeams = "teams by iteration", *kStaging = "staging",
+                              *kOverlap = "overlap";
+  std::string of, why;
   bool operator==(const Rejection&) const = default;
 };
 
@@ -116,6 +121,7 @@ struct Plan {
   std::vector<Order> orders;
   Epilogue epilogue;
   std::vector<Rejection> rejected;
+  const Schedule* whole = nullptr;  // the kind of schedule that plans all of the launch, without roles
 
   bool has_loader() const { return !roles.empty(); }
   // Its own threads bring a tile's rings while they compute the one before.
@@ -128,20 +134,23 @@ struct Plan {
   int64_t registers_of(Role::Job job) const;
   bool is_persistent() const { return work.kind == Work::Kind::Persistent; }
   // Empty: it has them, or nothing is against them.
-  std::string why_no_loader() const { return why_no(Rejection::Of::Loader); }
-  std::string why_no_iteration_teams() const { return why_no(Rejection::Of::IterationTeams); }
-  std::string why_no_staging() const { return why_no(Rejection::Of::Staging); }
-  std::string why_no_overlap() const { return why_no(Rejection::Of::Overlap); }
+  std::string why_no_loader() const { return why_no(Rejection::kLoader); }
+  std::string why_no_iteration_teams() const { return why_no(Rejection::kIterationTeams); }
+  std::string why_no_staging() const { return why_no(Rejection::kStaging); }
+  std::string why_no_overlap() const { return why_no(Rejection::kOverlap); }
   bool operator==(const Plan&) const = default;
 
  private:
-  std::string why_no(Rejection::Of what) const;
+  std::string why_no(const char* what) const;
 };
 
 // What the tiles of a ring are called where they are slots.
 std::vector<std::string> names_of(const Ring& ring, const ir::ProgramTables& program);
-// What a fit changes, as a line for people.
+// What a fit changes, and what a kind of schedule does, as lines for people.
 std::string text(const Fit& fit, const ir::ProgramTables& program);
+std::string text(const Use& use, const ir::ProgramTables& program);
+// The value in the line of a schedule.
+std::string value_of(const Use& use, const ir::ProgramTables& program);
 // A line for each part that is decided, with the names of the program that the plan is of.
 std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& program);
 

@@ -12,6 +12,7 @@
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
 #include "plan/residency.h"
+#include "plan/schedule.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
 
@@ -26,15 +27,7 @@ namespace {
 // on an H200 (bench/results/2026-11-23-prices.json, which has each beside its prediction).
 // A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
-// Of a tile that a pair of blocks shares a half comes for each of them. Where teams take the tiles in turn, no turn is
-// shorter than it takes until both blocks have released a slot and it is full again (fitted to
-// bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 clocks a turn alone, 506 and 471 as pairs
-// that share A or B; 192x64 tiles by 64 are no faster as pairs where a team has all of a tile, 256x32 ones take 0.54 to
-// 0.73 of the time where all teams share it: 2026-11-28-pairs.json and -lines.json).
-constexpr double kHalf = 0.5, kPairTurn = 500;
-// Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
-// the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
-constexpr double kPairsOfWholeLines = 1.12;
+constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
@@ -44,13 +37,10 @@ constexpr double kInTheWay = 0.2;
 // of two warpgroups and dim 64, 0.28 of dim 128, 0.26 of three).
 constexpr double kInTurns = 0.75;
 constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
-// Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
-// to 256 rows on an H100, bench/results/2026-11-25-library.json, as what says `small products` below).
-constexpr double kPeerBytes = 32, kPeerLatency = 2400;
-constexpr double kGridMeets = 2000;  // clocks until all blocks know that all have come (assumed)
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
-// they lie together in groups of 16 or 18 (small products: 33 clusters of three run at a time and 43 do not, 22 of four
-// do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
+// they lie together in groups of 16 or 18 (fitted to products of 1 to 256 rows on an H100,
+// bench/results/2026-11-25-library.json, as what says `small products` below: 33 clusters of three run at a time and 43
+// do not, 22 of four do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
 constexpr double kInClusters = 0.78;
 // Clocks around a product for which its turn waits before it releases what it multiplied (small products: in tiles of
 // 64x32 by 128, 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
@@ -84,28 +74,26 @@ class Pricer {
       // Loops whose turns depend on the block take those of one in the middle.
       known_[launch.block[d]] = constant(i32, (extent - 1) / 2);
     }
+    for (const Use& use : plan.work.uses) use.of->price(use, terms_);
   }
 
   // None: something is not known.
   std::optional<Price> run() {
     count(launch_.body, 1);
-    if (const auto others = static_cast<double>(plan_.work.parts - 1); others > 0) {
-      tiles_ *= others + 1;  // a block each
-      for (BufferId id : added_to_) out_.epilogue += others * bytes_of_tile(id) / kPeerBytes;
-      out_.epilogue += kPeerLatency;
-    }
+    tiles_ *= static_cast<double>(terms_.blocks_a_tile);
+    for (BufferId id : added_to_) out_.epilogue += terms_.clocks_a_byte * bytes_of_tile(id);
+    out_.epilogue += terms_.latency;
     if (out_.epilogue > 0) out_.epilogue += kResultLatency;
-    const bool streams = plan_.work.kind == Work::Kind::StreamK;
     double fix_up = 0;  // sums that one block leaves and another adds
-    for (BufferId id : added_to_)
-      if (streams) fix_up += 2 * bytes_of_tile(id) / machine_.result_bytes;
-    if (streams) fix_up += kGridMeets + out_.epilogue;
+    for (BufferId id : added_to_) fix_up += terms_.trips * bytes_of_tile(id) / machine_.result_bytes;
+    if (terms_.runs > 0) fix_up += terms_.meeting + out_.epilogue;
     const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
                                                                : blocks_beside(p_, launch_, target_));
-    const auto taken = static_cast<double>(plan_.work.blocks > 0 ? plan_.work.blocks : multiprocessors_taken());
+    const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
+    const auto taken = static_cast<double>(blocks > 0 ? blocks : multiprocessors_taken());
     out_.matrix = std::max(out_.matrix, alone_ / beside);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
@@ -125,17 +113,19 @@ class Pricer {
       loads -= std::min({loads, out_.epilogue, bytes_of_rings() / machine_.l2_bytes});
     double busy = ahead ? std::max({computing, out_.shared, loads, hides_results ? out_.epilogue - kResultLatency : 0})
                         : computing + out_.shared + loads;
-    if (!plan_.is_persistent() && !streams) busy = std::max(busy, kBlock / beside);
-    const double all_waves = static_cast<double>(out_.waves), taken_waves = streams ? tiles_ / taken : all_waves;
+    if (!plan_.is_persistent() && terms_.runs == 0) busy = std::max(busy, kBlock / beside);
+    const double all_waves = static_cast<double>(out_.waves),
+                 taken_waves = terms_.runs > 0 ? tiles_ / taken : all_waves;
     const double clocks = taken_waves * busy * wave + (hides_results ? 1 : all_waves) * out_.epilogue + kFirst + fix_up;
     // Beside the first and the last of a block's turns little comes from memory.
     const double apart = plan_.has_loader() ? kFirst + out_.epilogue + fix_up : 0;
     // In a last wave that is not full the others' share of the memory is not all used.
     const double places = static_cast<double>(out_.waves) * taken * wave;
-    if (plan_.has_loader() && out_.waves > 1 && !streams) out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
+    if (plan_.has_loader() && out_.waves > 1 && terms_.runs == 0)
+      out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
     out_.microseconds =
         std::max((clocks - apart) / machine_.clock, out_.memory) + apart / machine_.clock + machine_.launch;
-    if (plan_.work.shared.valid() && out_.over_lines == 0) out_.microseconds *= kPairsOfWholeLines;
+    if (out_.over_lines == 0) out_.microseconds *= terms_.in_step;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
                                                          {out_.shared, "shared"},
@@ -169,7 +159,7 @@ class Pricer {
       if (const auto* n = s.as<For>()) {
         int64_t turns = std::max<int64_t>(known(n->extent), 0);
         // Of a loop that blocks share, those of the block that has most.
-        if (n->kind == LoopKind::Pipelined) turns = (turns + plan_.work.parts - 1) / plan_.work.parts;
+        if (n->kind == LoopKind::Pipelined) turns = (turns + terms_.blocks_a_tile - 1) / terms_.blocks_a_tile;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
         count(n->body, times * static_cast<double>(turns));
@@ -219,13 +209,13 @@ class Pricer {
     int64_t slots = INT64_MAX;
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
-    const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = plan_.work.shared.valid();
+    const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
     // Each block loads its tiles, and what several of them load comes from memory once.
-    const double all = loaded_ * tiles_ * static_cast<double>(plan_.work.parts);
+    const double all = loaded_ * tiles_ * static_cast<double>(terms_.blocks_a_tile);
     const double of_memory = all > 0 ? std::min(1.0, memory_bytes(true) / all) : 0;
     const double waits = kWaitingBytes / machine_.memory_bytes * machine_.clock * of_memory;
     double turn = (kRoundTrip + waits + product_) / static_cast<double>(slots);
-    if (in_pairs && in_turn) turn = std::max(turn, kPairTurn);
+    if (in_turn) turn = std::max(turn, terms_.least_turn);
     // What stands around one team's product runs beside the other's; pairs of blocks keep step.
     const double alone =
         in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);
@@ -244,7 +234,7 @@ class Pricer {
     return bytes;
   }
   int64_t multiprocessors_taken() const {
-    const int64_t all = target_.multiprocessors, parts = plan_.work.parts;
+    const int64_t all = target_.multiprocessors, parts = terms_.blocks_a_tile;
     return parts > 2 ? static_cast<int64_t>(static_cast<double>(all) * kInClusters) / parts * parts : all;
   }
   double bytes_of_tile(BufferId id) const {
@@ -278,7 +268,7 @@ class Pricer {
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
-      const double part = c.to.buffer == plan_.work.shared ? kHalf : 1;
+      const double part = c.to.buffer == terms_.halved ? kHalf : 1;
       loaded_ += times * bytes_within(c);
       const double clocks = times * bytes_within(c) / machine_.l2_bytes * part;
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
@@ -383,6 +373,7 @@ class Pricer {
   const target::GpuTarget& target_;
   const Machine& machine_;
   Substitution known_;  // of variables
+  Terms terms_;         // of the plan's schedules
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
   double loaded_ = 0;   // bytes of a tile that copies bring from global memory

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/live_registers.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
@@ -32,13 +33,6 @@ std::map<BufferId, int64_t> stages_of_tiles(const ProgramTables& p, const Launch
 
 }  // namespace
 
-int64_t bits_of_fragments(const std::set<BufferId>& buffers, const ProgramTables& p) {
-  int64_t bits = 0;
-  for (BufferId id : buffers)
-    if (const Buffer& b = p.buffer(id); b.space == Space::Fragment) bits += elements_on_chip(b) * b.type.bits;
-  return bits;
-}
-
 int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
   const target::Multiprocessor& m = target.multiprocessor;
   const int64_t threads = launch.thread_count();
@@ -48,7 +42,7 @@ int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target
   for (BufferId id : used)
     if (const auto staged = stages.find(id); p.buffer(id).space == Space::Shared)
       bytes += bytes_on_chip(p.buffer(id)) * (staged == stages.end() ? 1 : staged->second);
-  const int64_t registers = bits_of_fragments(used, p) / 32 + kOwnRegisters * threads;
+  const int64_t registers = analysis::bits_of_fragments(used, p) / 32 + kOwnRegisters * threads;
   int64_t blocks = std::clamp<int64_t>(m.registers / registers, 1, std::max<int64_t>(m.threads / threads, 1));
   while (blocks > 1 && bytes > target.shared_bytes_of_blocks(blocks)) --blocks;
   return blocks;

@@ -1,7 +1,7 @@
-#include "plan/split_turns.h"
-
+// Launches whose blocks share the turns of a loop of products: each tile of the grid gets a cluster of them.
 #include "analysis/summed_turns.h"
 #include "ir/extent.h"
+#include "plan/schedule.h"
 
 namespace tilewright::plan {
 
@@ -9,6 +9,10 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kMostParts = 8;  // blocks of a cluster that every device of sm_90 has room for (CUDA guide)
+// Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
+// to 256 rows on an H100, bench/results/2026-11-25-library.json).
+constexpr double kPeerBytes = 32, kPeerLatency = 2400;
 constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,
@@ -19,8 +23,8 @@ constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of severa
 // 480 elements 0.79 (2 of 46 more); four of fewer than 900 take longer than three, of more 3% less.
 constexpr std::pair<int64_t, int64_t> kShares[] = {{4, 900}, {3, 480}, {2, 960}};  // blocks, least elements of each
 
-}  // namespace
-
+// Among how many blocks the turns are shared where nobody says: a launch of products whose tiles leave at least half of
+// the multiprocessors idle, of so many turns that handing over is worth it. 1: it stays as it is.
 int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target) {
   const auto tiles = constant_int(blocks_of(launch));
   if (!tiles || *tiles <= 0) return 1;
@@ -36,5 +40,44 @@ int64_t blocks_to_share(const ProgramTables& program, const Launch& launch, cons
   }
   return 1;
 }
+
+std::optional<Use> find(const Request& of, const Wish& wish, std::string& why) {
+  if (!analysis::split_loop(of.program, of.launch, *wish.number, why)) return std::nullopt;
+  return Use{&kSplit, *wish.number};
+}
+
+Offer offer(const Request& of, const Plan&) {
+  const int64_t blocks = blocks_to_share(of.program, of.launch, of.target);
+  return blocks > 1 ? Offer{{{&kSplit, blocks}}, {}} : Offer{};
+}
+
+std::vector<std::string> otherwise(const Plan& plan, const ProgramTables&, const Launch&) {
+  std::vector<std::string> out;
+  const Use* own = plan.work.find(kSplit);
+  for (const int64_t blocks : {2, 4})
+    if (!plan.is_persistent() && (!own || own->number != blocks))
+      out.push_back(fmt::format("work {} {}={}", kSplit.word, kSplit.field.name, blocks));
+  return out;
+}
+
+void price(const Use& use, Terms& terms) {
+  terms.blocks_a_tile = use.number, terms.latency = kPeerLatency;
+  terms.clocks_a_byte = static_cast<double>(use.number - 1) / kPeerBytes;
+}
+
+}  // namespace
+
+constinit const Schedule kSplit = {
+    .word = "split",
+    .says = "{} blocks of a cluster share the turns of the loop of products; the first adds their sums up",
+    .fact = "parts",
+    .is_work = true,
+    .field = {.name = "k", .least = 2, .most = kMostParts, .missing = "it does not say among how many blocks"},
+    .gives_way = "no turns shared",
+    .find = find,
+    .offer = offer,
+    .otherwise = otherwise,
+    .price = price,
+};
 
 }  // namespace tilewright::plan

@@ -1,17 +1,22 @@
-#include "plan/tiles_ahead.h"
-
+// Blocks that take one tile after the other, whose threads bring the next one while they compute this.
+//
+// A plan without roles for a launch without products, of which a multiprocessor holds one block at a time: nothing else
+// is there to use the memory while it computes. Its rings are the tiles that a block brings from global memory once, at
+// the top of its body. Taken where hints ask for it, and for tiles of 64 KB and more whose elements go through
+// functions such as exp.
 #include <algorithm>
 #include <set>
 
-#include "analysis/accessed.h"
 #include "analysis/async_copies.h"
+#include "analysis/own_schedule.h"
 #include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "plan/decide.h"
 #include "plan/residency.h"
+#include "plan/schedule.h"
+#include "plan/words.h"
 #include "scalar/functions.h"
 
 namespace tilewright::plan {
@@ -21,32 +26,6 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kSlots = 2, kMostSlots = 16;  // one is computed, one comes; no program gains from more
-
-// Whether the copy fills the tile from global memory, before anything else in the body is done with it, in a way that
-// may run ahead: all such copies go in front of the rest, and what cannot run ahead there would only stand too early.
-bool begins(const ProgramTables& p, const Copy& c, const Body& before) {
-  const Buffer& to = p.buffer(c.to.buffer);
-  if (to.space == Space::Shared)
-    return analysis::comes_by_async_copies(c, to, p) && !analysis::accessed_by(before, p).contains(c.to.buffer);
-  Buffer arrives = to;  // and is taken from there
-  arrives.type = p.buffer(c.from.buffer).type, arrives.space = Space::Shared;
-  return to.space == Space::Fragment && analysis::comes_by_async_copies(c, arrives, p);
-}
-
-// Whether the names in the copy's place are those of the launch, or of values: results of atomics, say, come with what
-// stands before it.
-bool is_known_ahead(const Copy& c, const Body& before) {
-  std::set<VarId> told;
-  const auto uses_told = [&](const Expr& e) {
-    const std::set<VarId> used = used_vars(e);
-    return std::any_of(used.begin(), used.end(), [&](VarId v) { return told.contains(v); });
-  };
-  for (const Stmt& s : before) {
-    const auto* let = s.as<Let>();
-    if (!let || uses_told(let->value)) told.merge(bound_vars({s}));
-  }
-  return std::none_of(c.from.min.begin(), c.from.min.end(), uses_told);
-}
 
 // Shared memory that is left to what lowering adds: parts of reductions.
 constexpr int64_t kLeft = 8 * 1024;
@@ -86,9 +65,10 @@ bool is_worth_it(const ProgramTables& p, const Launch& launch, const Plan& plan,
 std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target,
                                       const Hints& hints, std::string& why) {
   if (holds<Gemm>(launch.body)) return std::nullopt;
-  why = why_as_written(launch);
+  why = analysis::why_as_written(launch);
   if (!why.empty()) return std::nullopt;
   Plan plan;
+  plan.whole = &kTilesAhead;
   plan.work = {Work::Kind::Persistent, hints.blocks.value_or(target.multiprocessors)};
   // Of a number that a call gives, there are mostly more.
   const int64_t tiles = constant_int(blocks_of(launch)).value_or(kMostSlots * plan.work.blocks);
@@ -106,7 +86,7 @@ std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& laun
   Body before;
   for (const Stmt& s : launch.body) {
     const auto* c = s.as<Copy>();
-    if (c && begins(p, *c, before) && is_known_ahead(*c, before) && seen.insert(c->to.buffer).second) {
+    if (c && analysis::may_run_ahead(*c, before, p) && seen.insert(c->to.buffer).second) {
       const int64_t bytes = elements_on_chip(p.buffer(c->to.buffer)) * p.buffer(c->from.buffer).type.bits / 8;
       const int64_t slots = hints.slots_of({c->to.buffer}, p).value_or(kSlots);
       if (slots < kSlots || slots > most) {
@@ -124,15 +104,26 @@ std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& laun
   return plan;
 }
 
+std::optional<Plan> plan_whole(const Request& of, std::string& why) {
+  if (of.hints.work && of.hints.work != Work::Kind::Persistent) return std::nullopt;
+  auto plan = bring_tiles_ahead(of.program, of.launch, of.target, of.hints, why);
+  if (of.hints.work) return plan;
+  why.clear();  // nobody has asked for it
+  return plan && is_worth_it(of.program, of.launch, *plan, of.target) ? std::move(plan) : std::nullopt;
+}
+
+std::vector<std::string> otherwise(const Plan& plan, const ProgramTables&, const Launch&) {
+  if (plan.whole == &kTilesAhead) return {};
+  return {fmt::format("work {}", word(kWorkWords, Work::Kind::Persistent))};
+}
+
 }  // namespace
 
-std::optional<Plan> tiles_ahead(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target,
-                                const Hints& hints, std::string& why) {
-  if (hints.work == Work::Kind::Persistent) return bring_tiles_ahead(p, launch, target, hints, why);
-  if (hints.work) return std::nullopt;
-  std::string ignored;  // nobody has asked for it
-  auto plan = bring_tiles_ahead(p, launch, target, hints, ignored);
-  return plan && is_worth_it(p, launch, *plan, target) ? std::move(plan) : std::nullopt;
-}
+constinit const Schedule kTilesAhead = {
+    .word = "tiles ahead",
+    .says = "one block a multiprocessor, which takes one tile after the other and brings the next meanwhile",
+    .whole = plan_whole,
+    .otherwise = otherwise,
+};
 
 }  // namespace tilewright::plan

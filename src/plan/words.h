@@ -5,16 +5,11 @@
 
 namespace tilewright::plan {
 
-inline constexpr std::array kWorkWords = {"one_tile", "persistent", "split", "stream_k"};          // Work::Kind
+inline constexpr std::array kWorkWords = {"one_tile", "persistent"};                               // Work::Kind
 inline constexpr std::array kJobWords = {"load", "compute"};                                       // Role::Job
 inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};    // Role::Takes
 inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};  // Order::How
 inline constexpr std::array kStagingWords = {"whole", "chunks", "chunks_of_rows", "as_written", "straight"};  // Staging
-inline constexpr std::array kRejectedWords = {"a loader",    "teams by iteration",
-                                              "staging",     "overlap",  // Rejection::Of
-                                              "tiles ahead", "split",
-                                              "pairs",       "stream_k"};
-
 inline constexpr std::array kBoxesWords = {"", " clipped", " unclipped"};  // Ring::Boxes, behind the others
 
 // Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.

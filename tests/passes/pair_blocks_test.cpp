@@ -3,6 +3,7 @@
 #include "ir/cluster.h"
 #include "ir/rewrite.h"
 #include "passes/handed_in.h"
+#include "plan/schedule.h"
 
 namespace tilewright {
 namespace {
@@ -54,7 +55,7 @@ TEST(PairBlocks, EachBringsHalfForBoth) {
     SCOPED_TRACE(c.text());
     const Planned p = planned(c.text());
     ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
-    ASSERT_TRUE(p.plan.work.shared.valid());
+    ASSERT_TRUE(p.plan.work.has(plan::kPairs));
     EXPECT_EQ(ir::cluster_blocks(p.program.launches[0]), 2);
     int64_t multicasts = 0;
     ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {

@@ -2,6 +2,7 @@
 // take many turns.
 #include "ir/rewrite.h"
 #include "passes/handed_in.h"
+#include "plan/schedule.h"
 
 namespace tilewright {
 namespace {
@@ -42,8 +43,9 @@ TEST(SplitTurns, BlocksShareTheTurns) {
     SCOPED_TRACE(split_text(c.product, c.parts));
     const Planned p = planned(split_text(c.product, c.parts));
     ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
-    EXPECT_EQ(p.plan.work.kind, plan::Work::Kind::Split);
-    EXPECT_EQ(p.plan.work.parts, c.parts);
+    const plan::Use* use = p.plan.work.find(plan::kSplit);
+    ASSERT_NE(use, nullptr);
+    EXPECT_EQ(use->number, c.parts);
     const ir::Launch& launch = p.program.launches[0];
     EXPECT_EQ(launch.cluster, (std::vector<int64_t>{1, 1, c.parts}));
     expect_same_meaning(p, arguments_of(c.product), {c.product.m, c.product.n},
@@ -71,7 +73,7 @@ TEST(SplitTurns, SumsMayLieOverTheRings) {
   Product p = kProduct;
   p.m = p.n = p.block_m = p.block_n = 192, p.k = 512, p.threads = 384, p.result = "float16";
   const passes::ThreadLowering l = lowered(split_text(p, 2));
-  ASSERT_EQ(l.plans[0].work.kind, plan::Work::Kind::Split);
+  ASSERT_TRUE(l.plans[0].work.has(plan::kSplit));
   ASSERT_EQ(l.plans[0].rings.size(), 1u);
   EXPECT_GT(l.plans[0].rings[0].slots * l.plans[0].rings[0].bytes + 192 * 192 * 4,
             target::GpuTarget::of(90).shared_bytes);
@@ -115,7 +117,8 @@ TEST(SplitTurns, FewTilesShareLongLoops) {
     const passes::ThreadLowering l =
         passes::lower_to_threads(passes::canonicalize(ir::parse(text, "p.tile")), target::GpuTarget::of(90));
     EXPECT_TRUE(l.plans[0].has_loader());
-    return l.plans[0].work.kind == plan::Work::Kind::Split ? l.plans[0].work.parts : 1;
+    const plan::Use* use = l.plans[0].work.find(plan::kSplit);
+    return use ? use->number : 1;
   };
   EXPECT_EQ(parts(128, 6400), 4);   // 4 tiles of 100 turns
   EXPECT_EQ(parts(128, 3200), 3);   // of 50: four would have too little each

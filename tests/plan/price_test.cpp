@@ -196,13 +196,13 @@ TEST(Price, PairsAreTakenWhereTheyWereFaster) {
     passes::run_gpu_passes(p, passes::gpu_tile_passes(), [](auto&&...) {});
     const plan::Plan plan = passes::decide_plan(p.tiles, 0, p.target, {});
     ASSERT_TRUE(plan.has_loader());
-    if (!plan.work.shared.valid()) {
+    if (!plan.work.shared().valid()) {
       ++left;
       continue;
     }
     ++taken;
-    ASSERT_LT(plan.work.shared.index, p.tiles.buffers.size());
-    const std::string tile = p.tiles.buffer(plan.work.shared).name == "As" ? "A_shared" : "B_shared";
+    ASSERT_LT(plan.work.shared().index, p.tiles.buffers.size());
+    const std::string tile = p.tiles.buffer(plan.work.shared()).name == "As" ? "A_shared" : "B_shared";
     double paired = 0;
     for (const auto& [line, us] : row["us"].items())
       if (line.ends_with("pairs=" + tile)) paired = us;

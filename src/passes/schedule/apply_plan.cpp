@@ -9,13 +9,10 @@
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/late_waits.h"
 #include "passes/schedule/other_steps.h"
-#include "passes/schedule/pair_blocks.h"
 #include "passes/schedule/ring_sides.h"
 #include "passes/schedule/role_code.h"
-#include "passes/schedule/split_turns.h"
+#include "passes/schedule/schedules.h"
 #include "passes/schedule/stage_results.h"
-#include "passes/schedule/stream_k.h"
-#include "passes/schedule/tiles_ahead.h"
 #include "passes/schedule/walk_tiles.h"
 #include "passes/tile/clear_in_gemms.h"
 #include "support/diagnostic.h"
@@ -40,9 +37,12 @@ class RoleWriter {
     const analysis::StoredTensors stored = analysis::stored_tensors(p_, launch_);
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
-    if (plan_.work.kind == Work::Kind::Split) split_turns(p_, launch_, plan_.work.parts);
-    if (plan_.work.kind == Work::Kind::StreamK) ends_of_others_ = stream_k(p_, launch_, plan_.work.blocks);
-    if (plan_.work.shared.valid()) pair();
+    for (const plan::Use& use : plan_.work.uses) {
+      Ending its = code_of(*use.of).shape(p_, launch_, use);
+      append(ending_.of_others, std::move(its.of_others));
+      ending_.together = ending_.together || its.together;
+    }
+    const bool grid_meets = !ending_.of_others.empty();
     const int64_t team = launch_.threads[0];
     if (plan_.work.kind == Work::Kind::Persistent)
       walk_tiles(p_, launch_, plan_.work.blocks, plan_.work.reverse_odd_waves);
@@ -53,16 +53,16 @@ class RoleWriter {
     }
     auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
     rings_ = std::move(rings);
-    if (!ends_of_others_.empty()) {
+    if (grid_meets) {
       load.push_back(meet_grid()), compute.push_back(meet_grid());
-      append(compute, std::move(ends_of_others_));
+      append(compute, std::move(ending_.of_others));
     }
     if (plan_.overlap) compute = wait_late(p_, compute, slots_by_barrier());
     plan_.epilogue.staged.clear();
     compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored,
                             plan_.epilogue.staged);
     if (!plan_.epilogue.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
-    write_roles(std::move(load), std::move(compute));
+    write_roles(std::move(load), std::move(compute), grid_meets);
   }
 
  private:
@@ -79,12 +79,6 @@ class RoleWriter {
     Sync meet;
     meet.scope = SyncScope::Grid;
     return at_launch(std::move(meet));
-  }
-  void pair() {
-    std::string why;
-    const auto shared = plan::shared_tile(p_, launch_, p_.buffer(plan_.work.shared).name, why);
-    check_internal(shared && shared->tile == plan_.work.shared, "a plan of pairs that cannot be: {}", why);
-    pair_blocks(p_, launch_, *shared);
   }
   void find() {
     number_statements(launch_);  // as when it was decided
@@ -103,13 +97,13 @@ class RoleWriter {
     plan_.epilogue.staged = take_iterations_in_turn(p_, launch_, plan_);
   }
   // The first warp of the loader loads.
-  void write_roles(Body load, Body compute) {
+  void write_roles(Body load, Body compute, bool grid_meets) {
     Body out;
     for (const plan::Role& r : plan_.roles) {
       if (r.job == plan::Role::Job::Load) {
         if (r.registers > 0) out.push_back(role(r, r.warps, {at_launch(SetRegisters{r.registers})}));
         out.push_back(role(r, 1, std::move(load)));
-        if (plan_.work.kind == Work::Kind::StreamK) {  // all threads meet, those without a job too
+        if (grid_meets) {  // all threads meet, those without a job too
           plan::Role others = r;
           ++others.first_warp;
           out.push_back(role(others, r.warps - 1, {meet_grid()}));
@@ -132,8 +126,7 @@ class RoleWriter {
       out.push_back(role(r, r.warps, every_second(std::move(compute), r.instance)));
       out.push_back(role(second, second.warps, std::move(other)));
     }
-    // Who has ended has no mbarriers at which the other block could still arrive.
-    if (plan_.work.shared.valid()) {
+    if (ending_.together) {
       Sync meet;
       meet.scope = SyncScope::Cluster;
       out.push_back(at_launch(std::move(meet)));
@@ -199,7 +192,7 @@ class RoleWriter {
   std::vector<VarId>& blocks_;  // variables that number blocks, by all of their names
   FoundRings found_;
   std::vector<SlotRing> rings_;  // as they are written
-  Body ends_of_others_;          // of blocks that take runs of turns: when all have come to their end
+  Ending ending_;                // of the plan's schedules
   BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
 };
 
@@ -215,8 +208,8 @@ std::vector<VarId> apply_plan(Plan& plan, TileProgram& program, size_t number) {
   const LaunchOrder order = launch_order(launch);
   launch.body = without_launch_order(launch.body);
   if (plan.fit.any()) launch = fitted(program, launch, plan.fit);
-  if (plan.brings_ahead())
-    bring_ahead(plan, program, launch);
+  if (plan.whole)
+    code_of(*plan.whole).write(plan, program, launch);
   else
     RoleWriter(plan, program, launch, blocks).run();
   if (order.any()) launch.body = order_around_roles(launch, order, program);

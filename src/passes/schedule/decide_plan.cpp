@@ -1,27 +1,19 @@
 #include "passes/schedule/decide_plan.h"
 
-#include "analysis/load_rings.h"
 #include "analysis/stored_once.h"
-#include "analysis/summed_turns.h"
 #include "analysis/waiting_blocks.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
-#include "passes/schedule/async_rings.h"
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/other_steps.h"
-#include "passes/schedule/pair_blocks.h"
+#include "passes/schedule/schedules.h"
 #include "passes/schedule/settle_plan.h"
-#include "passes/schedule/split_turns.h"
 #include "passes/schedule/stage_results.h"
-#include "passes/schedule/stream_k.h"
-#include "passes/schedule/tiles_ahead.h"
 #include "passes/tile/clear_in_gemms.h"
 #include "plan/fit_registers.h"
 #include "plan/fit_steps.h"
-#include "plan/pairs.h"
 #include "plan/price.h"
-#include "plan/split_turns.h"
-#include "plan/tiles_ahead.h"
+#include "plan/schedule.h"
 
 namespace tilewright::passes {
 
@@ -30,101 +22,61 @@ using plan::Hints;
 using plan::Limits;
 using plan::Plan;
 using plan::Rejection;
+using plan::Schedule;
 
 namespace {
 
-// Whether the copies that a plan has run ahead can: empty, or why not.
-std::string misfit_ahead(const Plan& plan, TileProgram program, size_t number) {
-  bring_ahead(plan, program, program.launches[number]);
-  program.launches = {program.launches[number]};  // what the others are told is not asked
-  const AsyncRings rings = materialize_async_rings(std::move(program));
-  return rings.notes.empty() ? "" : rings.notes.front().second;
+Plan rejected(std::string of, std::string why) {
+  Plan none;
+  none.rejected.push_back({std::move(of), std::move(why)});
+  return none;
 }
 
-// How many blocks take runs of turns; 0: they take tiles.
-int64_t streaming_blocks(const target::GpuTarget& target, const Hints& hints) {
-  return hints.work == plan::Work::Kind::StreamK ? hints.blocks.value_or(target.multiprocessors) : 0;
-}
-
-// Of the launch as it stands in the program.
+// Of the launch as it stands in the program, with the schedules that are wished for.
 Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
-            const Hints& hints, int64_t parts) {
+            const Hints& hints) {
   Launch& launch = scratch.launches[number];
+  const plan::Request request{scratch, launch, target, limits, hints};
   const bool waits = analysis::blocks_that_wait(scratch, launch) > 1;
-  const bool several = hints.work == plan::Work::Kind::Persistent || hints.work == plan::Work::Kind::StreamK;
-  if (waits && (several || parts > 1 || hints.pairs)) {
-    Plan none;
-    none.rejected.push_back({Rejection::Of::Loader, "its blocks wait for each other, and each has one tile"});
-    return none;
+  if (waits && (hints.work == plan::Work::Kind::Persistent || !hints.wishes.empty()))
+    return rejected(Rejection::kLoader, "its blocks wait for each other, and each has one tile");
+  for (const Schedule* s : plan::kSchedules) {
+    if (waits || !s->whole) continue;
+    std::string why;
+    if (auto plan = s->whole(request, why)) {
+      why = code_of(*s).misfit(*plan, scratch, number);
+      if (why.empty()) return std::move(*plan);
+      if (!hints.work) why.clear();  // nobody has asked for it
+    }
+    if (!why.empty()) return rejected(s->word, std::move(why));
   }
-  std::string why_not_ahead;
-  if (auto plan = waits ? std::nullopt : tiles_ahead(scratch, launch, target, hints, why_not_ahead)) {
-    why_not_ahead = misfit_ahead(*plan, scratch, number);
-    if (why_not_ahead.empty()) return std::move(*plan);
-    if (hints.work != plan::Work::Kind::Persistent) why_not_ahead.clear();
-  }
-  if (!why_not_ahead.empty()) {
-    Plan none;
-    none.rejected.push_back({Rejection::Of::TilesAhead, std::move(why_not_ahead)});
-    return none;
-  }
-  if (std::string why = why_no_roles(launch, target, limits); !why.empty()) {
-    Plan none;
-    none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
-    return none;
-  }
+  if (std::string why = why_no_roles(launch, target, limits); !why.empty())
+    return rejected(Rejection::kLoader, std::move(why));
   const analysis::StoredTensors stored = analysis::stored_tensors(scratch, launch);
   const Body own = std::exchange(launch.body, clear_in_gemms(scratch, launch.body));
   const bool clears = !std::ranges::equal(own, launch.body, [](const Stmt& a, const Stmt& b) { return &*a == &*b; });
-  if (parts > 1) {
+  plan::Work work;
+  for (const Schedule* s : plan::kSchedules) {
+    const plan::Wish* wish = hints.wish_for(*s);
+    if (!wish) continue;
     std::string why;
-    if (!analysis::split_loop(scratch, launch, parts, why)) {
-      Plan none;
-      none.rejected.push_back({Rejection::Of::Split, std::move(why)});
-      return none;
-    }
-    split_turns(scratch, launch, parts);
+    const auto use = s->find(request, *wish, why);
+    if (!use) return rejected(s->word, std::move(why));
+    code_of(*s).shape(scratch, launch, *use);
+    work.uses.push_back(*use);
   }
-  const int64_t streams = streaming_blocks(target, hints);
-  if (streams > 0) {
-    std::string why;
-    if (streams > target.multiprocessors)
-      why = fmt::format("{} blocks do not run at once on {} multiprocessors", streams, target.multiprocessors);
-    else if (analysis::tensors_stand_by_names(scratch, launch))
-      why = "where a tensor lies is computed by the tile of the grid";
-    else
-      analysis::streamed_loop(scratch, launch, why);
-    if (!why.empty()) {
-      Plan none;
-      none.rejected.push_back({Rejection::Of::StreamK, std::move(why)});
-      return none;
-    }
-    stream_k(scratch, launch, streams);
-  }
-  std::optional<plan::SharedTile> shared;
-  if (hints.pairs) {
-    std::string why;
-    shared = plan::shared_tile(scratch, launch, *hints.pairs, why);
-    if (!shared) {
-      Plan none;
-      none.rejected.push_back({Rejection::Of::Pairs, std::move(why)});
-      return none;
-    }
-    pair_blocks(scratch, launch, *shared);
-  }
+  const bool instead = work.instead_of_kind() != nullptr;
   number_statements(launch);
   std::string no_teams;
   const auto done = [&](Plan plan) {
     plan.clears = clears;
-    if (parts > 1 && plan.has_loader()) plan.work.kind = plan::Work::Kind::Split, plan.work.parts = parts;
-    if (streams > 0 && plan.has_loader()) plan.work.kind = plan::Work::Kind::StreamK, plan.work.blocks = streams;
-    if (shared && plan.has_loader()) plan.work.shared = shared->tile;
+    if (plan.has_loader()) plan.work.uses = std::move(work.uses);
     if (!no_teams.empty())
-      plan.rejected.insert(plan.rejected.begin(), {Rejection::Of::IterationTeams, std::move(no_teams)});
+      plan.rejected.insert(plan.rejected.begin(), {Rejection::kIterationTeams, std::move(no_teams)});
     return plan;
   };
   using Takes = plan::Role::Takes;
-  if (limits.by_iteration && parts == 1 && streams == 0 && !hints.no_loader &&
+  if (limits.by_iteration && !instead && !hints.no_loader &&
       hints.takes.value_or(Takes::IterationsInTurn) == Takes::IterationsInTurn) {
     // Teams keep their halves of a result, and each brings its own away: no tile of all columns is in between.
     TileProgram written = scratch;
@@ -138,74 +90,47 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     }
   }
   Hints own_hints = hints;
-  // Of the blocks that there are now.
-  if (parts > 1 || streams > 0) own_hints.work = plan::Work::Kind::OneTile, own_hints.blocks.reset();
+  if (instead) own_hints.work = plan::Work::Kind::OneTile;  // of the blocks that there are now
   Plan plan = loader_plan(scratch, launch, target, limits, own_hints);
   if (!plan.has_loader()) return done(std::move(plan));
-  if (streams > 0) plan.epilogue.by_columns = false;  // a block has results of several tiles
+  if (work.gathers_tiles()) plan.epilogue.by_columns = false;
   if (std::string why = settle(plan, scratch, number, stored, target); !why.empty()) {
     Plan none;
     none.rejected = std::move(plan.rejected);
-    none.rejected.push_back({Rejection::Of::Loader, std::move(why)});
+    none.rejected.push_back({Rejection::kLoader, std::move(why)});
     plan = std::move(none);
   }
   return done(std::move(plan));
 }
 
-// Where the L2 cache is busy longer than all else: with a tile that pairs of blocks share, if its price is less than so
-// much of the other's, in launches of that long. Clusters begin and end together, which the price does not know.
-struct WorthPairs {
-  double price, microseconds;
-};
-// Rows that are no whole lines. Measured on an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 256x64 545 for 905,
-// in 128x32 1035 for 1744; 4224x640x296 in 128x160 tiles, 9 us by its price, took 17.6.
-constexpr WorthPairs kRaggedLines = {0.92, 60};
-// Whole lines (bench/results/2026-11-28-pairs.json and -lines.json, an H200): of 52 products within these bounds 47 are
-// faster, by 20% in geometric mean over all (8192 cubed in 256x32 tiles 2.54 ms for 4.74, in 128x64 2.14 for 2.52),
-// five slower by 1 to 7%; of 40 above the price 29 are no faster, of 15 below the time 10. Products of a sparse matrix
-// are not among them: three that the price had at 0.86 took 1.00 to 1.03 of the time.
-constexpr WorthPairs kWholeLines = {0.91, 95};
-
-bool has_sparse_product(const Launch& launch) {
-  bool found = false;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* gemm = s.as<Gemm>();
-    found = found || (gemm && gemm->is_sparse());
-  });
-  return found;
-}
-
-std::optional<Plan> in_pairs(const Plan& alone, const TileProgram& program, size_t number,
-                             const target::GpuTarget& target, const Limits& limits, Hints hints) {
-  const Launch& launch = program.launches[number];
-  const auto price = plan::price(program, launch, alone, target);
-  if (!price || price->limit != "l2") return std::nullopt;
-  if (price->over_lines == 0 && has_sparse_product(launch)) return std::nullopt;
-  const WorthPairs& worth = price->over_lines == 0 ? kWholeLines : kRaggedLines;
-  if (price->microseconds < worth.microseconds) return std::nullopt;
-  double least = price->microseconds * worth.price;
+// The plan of an offer, if there is one that keeps to it.
+std::optional<Plan> taken(const plan::Offer& offer, const TileProgram& program, size_t number,
+                          const target::GpuTarget& target, const Limits& limits, const Hints& hints) {
   std::optional<Plan> best;
-  for (const std::string& tile : plan::tiles_to_share(program, launch)) {
-    hints.pairs = tile;
-    Plan paired = decide(program, number, target, limits, hints, 1);
-    const auto its = paired.has_loader() ? plan::price(program, launch, paired, target) : std::nullopt;
-    if (its && its->microseconds < least) least = its->microseconds, best = std::move(paired);
+  std::optional<double> least = offer.below;
+  for (const plan::Wish& wish : offer.wishes) {
+    Hints own = hints;
+    own.wish(wish);
+    Plan plan = decide(program, number, target, limits, own);
+    if (!plan.has_loader()) continue;
+    if (!least) return plan;
+    const auto price = plan::price(program, program.launches[number], plan, target);
+    if (price && price->microseconds < *least) least = price->microseconds, best = std::move(plan);
   }
   return best;
 }
 
-// With turns that blocks share, if there is such a plan, and nothing is said of which tiles a block takes.
-Plan decide(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
-            const Hints& hints) {
-  if (target.has.tma && limits.split && !hints.work && !hints.takes && !hints.no_loader)
-    if (const int64_t parts = plan::blocks_to_share(program, program.launches[number], target); parts > 1)
-      if (Plan plan = decide(program, number, target, limits, hints, parts); plan.has_loader()) return plan;
-  Plan plan = decide(program, number, target, limits, hints, hints.parts.value_or(1));
-  const bool open =
-      !hints.work && !hints.takes && plan.has_loader() && !plan.takes(plan::Role::Takes::IterationsInTurn);
-  if (open)
-    if (auto paired = in_pairs(plan, program, number, target, limits, hints)) return std::move(*paired);
-  return plan;
+// With a schedule that nobody asks for, if it is worth it, and nothing is said of which tiles a block takes.
+Plan decide_unasked(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
+                    const Hints& hints) {
+  Plan alone = decide(program, number, target, limits, hints);
+  if (!target.has.tma || hints.work || hints.takes || hints.no_loader) return alone;
+  for (const Schedule* s : plan::kSchedules) {
+    if (!s->offer || limits.without == s) continue;
+    const plan::Offer offer = s->offer({program, program.launches[number], target, limits, hints}, alone);
+    if (auto plan = taken(offer, program, number, target, limits, hints)) return std::move(*plan);
+  }
+  return alone;
 }
 
 }  // namespace
@@ -227,12 +152,12 @@ Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTar
       if (!fit.any()) continue;
       TileProgram scratch = own;
       scratch.launches[number] = fitted(scratch, launch, fit);
-      Plan plan = decide(std::move(scratch), number, target, limits, hints);
+      Plan plan = decide_unasked(scratch, number, target, limits, hints);
       plan.fit = fit;
       if (plan.has_loader()) return plan;
     }
   }
-  return decide(std::move(own), number, target, limits, hints);
+  return decide_unasked(own, number, target, limits, hints);
 }
 
 }  // namespace tilewright::passes

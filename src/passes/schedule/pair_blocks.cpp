@@ -1,9 +1,11 @@
 #include "passes/schedule/pair_blocks.h"
 
+#include "analysis/shared_tiles.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/schedule/schedules.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -16,17 +18,23 @@ constexpr int64_t kPair = 2, kBoth = 3;  // blocks; the bits of both
 
 }  // namespace
 
-void pair_blocks(const ProgramTables& p, Launch& launch, const plan::SharedTile& shared) {
-  const size_t d = shared.dim;
+Ending pair_blocks(TileProgram& p, Launch& launch, const plan::Use& use) {
+  std::string why;
+  const auto shared = analysis::shared_tile(p, launch, p.buffer(use.tile).name, why);
+  check_internal(shared && shared->tile == use.tile, "a plan of pairs that cannot be: {}", why);
+  const size_t d = shared->dim;
+  // Who has ended has no mbarriers at which the other block could still arrive.
+  Ending together{.together = true};
   launch.cluster.assign(launch.grid.size(), 1);
   launch.cluster[d] = kPair;
   const Expr extent = launch.grid[d];
-  if (const auto known = constant_int(extent); known && *known % kPair == 0) return;
+  if (const auto known = constant_int(extent); known && *known % kPair == 0) return together;
   const Expr pair = constant(extent->type, kPair);
   launch.grid[d] = mul(ceildiv(extent, pair), pair);
   const Expr exists = binary(BinaryOp::Lt, cast(var(launch.block[d], i32), extent->type), extent);
   for (Stmt& s : launch.body)
-    if (plan::writes_memory(p, s)) s = make_stmt(If{exists, {s}, {}}, s->location);
+    if (analysis::writes_memory(p, s)) s = make_stmt(If{exists, {s}, {}}, s->location);
+  return together;
 }
 
 Copy half_for_both(const Copy& copy, const Launch& launch) {

@@ -59,7 +59,7 @@ class SidesWriter {
       std::string name;
       for (BufferId t : r.tiles) name += (name.empty() ? "" : "_") + p_.buffer(t).name;
       SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.bytes};
-      if (std::ranges::find(r.tiles, plan_.work.shared) != r.tiles.end()) slots.peer = other_block(launch_);
+      if (std::ranges::find(r.tiles, plan_.work.shared()) != r.tiles.end()) slots.peer = other_block(launch_);
       slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
     }
   }
@@ -172,8 +172,8 @@ class SidesWriter {
     const bool clips = plan_.rings.at(static_cast<size_t>(&r - rings_.data())).boxes == plan::Ring::Boxes::Clipped;
     const auto beyond = [&](const Stmt& s) {
       const Copy& c = *s.as<Copy>();
-      return clips && c.to.buffer != plan_.work.shared ? analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_)
-                                                       : std::nullopt;
+      return clips && c.to.buffer != plan_.work.shared() ? analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_)
+                                                         : std::nullopt;
     };
     const bool alone = std::ranges::count_if(in, [&](const Stmt& s) { return r.has(s) && beyond(s); }) == 1;
     Body out, copies;
@@ -183,7 +183,7 @@ class SidesWriter {
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
       // A block that brings half of a tile for both receives all of it.
       const int64_t bytes = bytes_of(c.to, p_);
-      if (c.to.buffer == plan_.work.shared) c = half_for_both(c, launch_);
+      if (c.to.buffer == plan_.work.shared()) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
       if (const auto found = beyond(s))
         clip(c, *found, alone, bytes, s->location, out, part);

@@ -115,7 +115,7 @@ std::string settle(Plan& plan, const TileProgram& program, size_t number, const 
     if (plan.epilogue.how == plan::Staging::Whole && results.empty()) {
       TileProgram chunked = program;
       if (!written_to(plan::Staging::Chunks, chunked).empty()) {
-        plan.rejected.push_back({Rejection::Of::Staging, "whole, a result would take the room of a ring's slots"});
+        plan.rejected.push_back({Rejection::kStaging, "whole, a result would take the room of a ring's slots"});
         plan.epilogue.how = plan::Staging::Chunks;
         continue;
       }
@@ -126,7 +126,7 @@ std::string settle(Plan& plan, const TileProgram& program, size_t number, const 
     if (why.empty()) break;
     constexpr const char* kHow[] = {"whole", "in chunks", "in chunks of rows"};
     plan.rejected.push_back(
-        {Rejection::Of::Staging, fmt::format("{}, {}", kHow[static_cast<size_t>(plan.epilogue.how)], why)});
+        {Rejection::kStaging, fmt::format("{}, {}", kHow[static_cast<size_t>(plan.epilogue.how)], why)});
     plan.epilogue.how = next(plan.epilogue.how);
   }
   if (plan.overlap) {
@@ -134,8 +134,7 @@ std::string settle(Plan& plan, const TileProgram& program, size_t number, const 
     for (StmtId id : open) {
       const GemmChoice& choice = placement.gemms.at(id);
       if (choice.wgmma) continue;
-      plan.rejected.push_back(
-          {Rejection::Of::Overlap, fmt::format("wgmma cannot do a gemm: {}", choice.why_not_wgmma)});
+      plan.rejected.push_back({Rejection::kOverlap, fmt::format("wgmma cannot do a gemm: {}", choice.why_not_wgmma)});
       plan.overlap = false, plan.orders.clear();
       break;
     }

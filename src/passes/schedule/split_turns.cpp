@@ -1,11 +1,11 @@
-#include "passes/schedule/split_turns.h"
-
+// A loop of products whose turns the blocks of a cluster share, as statements.
 #include "analysis/summed_turns.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/schedules.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -150,11 +150,13 @@ class Splitter {
 
 }  // namespace
 
-void split_turns(TileProgram& program, Launch& launch, int64_t blocks) {
+Ending split_turns(TileProgram& program, Launch& launch, const plan::Use& use) {
+  const int64_t blocks = use.number;
   std::string why;
   auto split = analysis::split_loop(program, launch, blocks, why);
   check_internal(split.has_value(), "a launch is split that cannot be: {}", why);
   Splitter(program, launch, blocks, std::move(*split)).run();
+  return {};
 }
 
 }  // namespace tilewright::passes

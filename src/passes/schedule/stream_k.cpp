@@ -1,5 +1,4 @@
-#include "passes/schedule/stream_k.h"
-
+// Blocks that take equal runs of turns of a loop of products, over the tiles of a grid, as statements.
 #include "analysis/accessed.h"
 #include "analysis/summed_turns.h"
 #include "ir/extent.h"
@@ -7,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/schedules.h"
 #include "passes/schedule/walk_tiles.h"
 #include "support/diagnostic.h"
 
@@ -199,11 +199,11 @@ class Streamer {
 
 }  // namespace
 
-Body stream_k(TileProgram& program, Launch& launch, int64_t blocks) {
+Ending stream_k(TileProgram& program, Launch& launch, const plan::Use& use) {
   std::string why;
   auto split = analysis::streamed_loop(program, launch, why);
   check_internal(split.has_value(), "a launch is streamed that cannot be: {}", why);
-  return Streamer(program, launch, blocks, std::move(*split)).run();
+  return {.of_others = Streamer(program, launch, use.number, std::move(*split)).run()};
 }
 
 }  // namespace tilewright::passes

@@ -1,11 +1,12 @@
-#include "passes/schedule/tiles_ahead.h"
-
+// Writes plans of blocks whose own threads bring the next tile.
 #include <set>
 
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/schedule/async_rings.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/schedules.h"
 #include "passes/schedule/walk_tiles.h"
 
 namespace tilewright::passes {
@@ -52,6 +53,13 @@ void bring_ahead(const plan::Plan& plan, TileProgram& p, Launch& launch) {
   loop.body = std::move(copies);
   loop.kind = LoopKind::Pipelined, loop.stages = slots;
   launch.body.back() = make_stmt(std::move(loop), tiles->location);
+}
+
+std::string misfit_ahead(const plan::Plan& plan, TileProgram program, size_t number) {
+  bring_ahead(plan, program, program.launches[number]);
+  program.launches = {program.launches[number]};  // what the others are told is not asked
+  const AsyncRings rings = materialize_async_rings(std::move(program));
+  return rings.notes.empty() ? "" : rings.notes.front().second;
 }
 
 }  // namespace tilewright::passes

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "analysis/own_schedule.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/rewrite.h"
-#include "plan/decide.h"
 
 namespace tilewright::passes {
 
@@ -63,7 +63,7 @@ class Operands {
 
 void operands_in_shared(TileProgram& program, const target::GpuTarget& target) {
   for (const Launch& launch : program.launches) {
-    if (!plan::why_as_written(launch).empty()) continue;
+    if (!analysis::why_as_written(launch).empty()) continue;
     const Operands operands(program, launch);
     const std::set<BufferId> used = used_roots(launch.body, program);
     int64_t room = target.shared_bytes;

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "analysis/accessed.h"
+#include "analysis/own_schedule.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/number_statements.h"
 #include "ir/rewrite.h"
-#include "plan/decide.h"
 
 namespace tilewright::passes {
 
@@ -187,7 +187,7 @@ class PartLives {
 
 // Whether the code goes through its statements in order, and says all that it uses.
 bool runs_as_it_stands(const Launch& launch) {
-  bool out = plan::why_as_written(launch).empty();
+  bool out = analysis::why_as_written(launch).empty();
   walk(launch.body, [&](const Stmt& s) {
     out = out && !s.as<While>() && !s.as<Break>() && !s.as<Continue>() && !s.as<Return>() && !s.as<Call>();
   });

@@ -4,6 +4,7 @@
 #include "analysis/async_copies.h"
 #include "analysis/body_order.h"
 #include "analysis/brought_tiles.h"
+#include "analysis/own_schedule.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -11,7 +12,6 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
-#include "plan/decide.h"
 
 namespace tilewright::passes {
 
@@ -203,7 +203,7 @@ class TwoStages {
 TileProgram two_stages(TileProgram program, const target::GpuTarget& target) {
   for (Launch& launch : program.launches) {
     TwoStages stages(program, launch, target);
-    if (plan::why_as_written(launch).empty())
+    if (analysis::why_as_written(launch).empty())
       launch.body = rewrite(launch.body, [&](const Stmt& s) { return stages(s); });
   }
   return program;

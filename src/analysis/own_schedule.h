@@ -1,0 +1,13 @@
+// What a program decides itself, so that no plan may.
+#pragma once
+#include "ir/program.h"
+
+namespace tilewright::analysis {
+
+// Why a launch stays as the program has it, whatever it computes: it schedules itself, or threads return early. Empty:
+// it need not.
+std::string why_as_written(const ir::Launch& launch);
+// Whether the program says how tiles lie on chip: they have its extents, then.
+bool has_own_layouts(const ir::ProgramTables& program, const ir::Launch& launch);
+
+}  // namespace tilewright::analysis
