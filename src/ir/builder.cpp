@@ -497,7 +497,7 @@ bool Builder::may_be_skipped() const {
 // An index that is negative whatever the extents of grids and loops are counts from the end: -1, and -1 - i of a loop
 // from 0. That bx * 64 - 1 is negative in the only block of a small grid is no reason: it is beyond the tensor there,
 // as in the first block of a large one.
-Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
+Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index, Outside outside) const {
   if (!index->type.is_int())
     fail_here(Code::IndexType,
               fmt::format("index {} of '{}' is {}; indices are integers", dim, b.name, index->type.name()),
@@ -510,7 +510,8 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
     r = range(index);
   }
   auto extent = constant_int(b.shape[dim]);
-  if (b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0) && !may_be_skipped())
+  const bool judged = outside == Outside::IsAMistake || constant_int(index);
+  if (judged && b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0) && !may_be_skipped())
     fail_here(Code::IndexOutOfBounds,
               written->low == written->high
                   ? fmt::format("index {} of '{}' is {}", dim, b.name, written->low)
@@ -520,7 +521,7 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index) const {
   return index;
 }
 
-Element Builder::element(const TileRef& ref, const char* what) const {
+Element Builder::element(const TileRef& ref, const char* what, Outside outside) const {
   const Buffer& b = program_.buffer(ref.buffer);
   if (ref.whole && b.rank() != 0)
     fail_here(Code::NeedsElement, fmt::format("{} of '{}', which is a whole buffer", what, b.name),
@@ -535,7 +536,7 @@ Element Builder::element(const TileRef& ref, const char* what) const {
     if (ref.indices[d].is_slice)
       fail_here(Code::NeedsElement, fmt::format("{} of '{}', in which dimension {} is a slice", what, b.name, d),
                 "give an index in every dimension; copy() moves boxes");
-    e.indices.push_back(normalized_index(b, d, ref.indices[d].begin));
+    e.indices.push_back(normalized_index(b, d, ref.indices[d].begin, outside));
   }
   if (b.space != Space::Fragment) return e;
   // Which thread holds an element is settled when the program is compiled, and so is how points are dealt to threads.
@@ -553,7 +554,7 @@ Element Builder::element(const TileRef& ref, const char* what) const {
 }
 
 Expr Builder::load(const TileRef& ref) {
-  Element e = element(ref, "a read");
+  Element e = element(ref, "a read", Outside::MayBeGuarded);
   const Buffer& b = program_.buffer(ref.buffer);
   if (b.space == Space::Barrier)
     fail_here(Code::BarrierAccess, fmt::format("a read of '{}', which is a barrier", b.name),

@@ -212,8 +212,11 @@ class Builder {
   void need_loop(const char* what) const;
   void need_end(const While& loop, const SourceLocation& at) const;
   void need_atomic(AtomicOp op, DType type) const;
-  Element element(const TileRef& ref, const char* what) const;
-  Expr normalized_index(const Buffer& b, size_t dim, Expr index) const;
+  // A read may come to stand in a choice that never takes it: check_tile_ranges looks at it in its statement. A number
+  // that is written out is judged at once.
+  enum class Outside : uint8_t { IsAMistake, MayBeGuarded };
+  Element element(const TileRef& ref, const char* what, Outside outside = Outside::IsAMistake) const;
+  Expr normalized_index(const Buffer& b, size_t dim, Expr index, Outside outside = Outside::IsAMistake) const;
   std::optional<Range> range(const Expr& e, Extents extents = Extents::Known) const;
   void set_range(VarId var, const Expr& first, const std::optional<Range>& extent);
   Region region(const TileRef& ref) const;

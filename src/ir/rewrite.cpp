@@ -173,13 +173,22 @@ Expr rewrite(const Expr& e, function_ref<std::optional<Expr>(const Expr&)> repla
   return is_from_operands(now, op) ? now : replace(now).value_or(now);
 }
 
+// A loop of fewer turns than none, which an extent that has become a number shows, is one of none.
+static Stmt of_no_turns_at_least(const Stmt& s) {
+  const auto* loop = s.as<For>();
+  if (!loop || constant_int(loop->extent).value_or(0) >= 0) return s;
+  For none = *loop;
+  none.extent = constant(loop->extent->type, int64_t{0});
+  return make_stmt(std::move(none), s->location);
+}
+
 Body rewrite_exprs(const Body& body, function_ref<std::optional<Expr>(const Expr&)> replace) {
   Body out;
   out.reserve(body.size());
   for (const Stmt& s : body)
-    out.push_back(rewrite_fields(
+    out.push_back(of_no_turns_at_least(rewrite_fields(
         s, [&](const Expr& e) { return rewrite(e, replace); },
-        [&](const Body& b) { return rewrite_exprs(b, replace); }));
+        [&](const Body& b) { return rewrite_exprs(b, replace); })));
   return out;
 }
 
