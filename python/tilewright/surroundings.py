@@ -377,10 +377,13 @@ class Surroundings:
         self.exact = reader.exact
 
 
+def _is_ours(value):
+    """Whether it is an object of a class of ours. Classes are none: ours may answer whatever attribute they are asked for."""
+    return type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
+
+
 def inner_function(value):
     """The function that a call of the value runs: itself, or what a decorator of ours, or a partial, holds."""
-    ours = type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
-    while ours or isinstance(value, functools.partial):  # others, and classes, may do anything when they are asked for an attribute
+    while _is_ours(value) or isinstance(value, functools.partial):  # others may do anything when they are asked for an attribute
         value = getattr(value, "func", None) or getattr(value, "function", None)
-        ours = type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
     return value if isinstance(value, types.FunctionType) else None

@@ -130,17 +130,17 @@ class CudaText final : public CudaAsync {
   static const char* word_of(int64_t bytes, bool floats) {
     return bytes == 16  ? floats ? "float4" : "uint4"
            : bytes == 8 ? floats ? "float2" : "uint2"
-           : bytes == 4 ? floats ? "float" : "uint32_t"
+           : bytes == 4 ? "uint32_t"
            : bytes == 2 ? "uint16_t"
            : bytes == 1 ? "uint8_t"
                         : nullptr;
   }
+  bool is_f32(BufferId id) const { return program_.buffer(id).type == f32; }
   // Neighbours in one access.
   void copy(const Copy& n) {
     if (n.combine != ir::Combine::None) return add(n);
     const int64_t bytes = bytes_of(n.to);
-    const char* word =
-        word_of(bytes, program_.buffer(n.from.buffer).type == f32 && program_.buffer(n.to.buffer).type == f32);
+    const char* word = word_of(bytes, is_f32(n.from.buffer) && is_f32(n.to.buffer));
     check_internal(word != nullptr, "one access of {} bytes", bytes);
     if (n.completion.queue == Queue::CpAsync) return cp_async(n);
     const std::string to = pointer_to(n.to.buffer, n.to.min), from = pointer_to(n.from.buffer, n.from.min);
@@ -191,17 +191,12 @@ class CudaText final : public CudaAsync {
         continue;
       }
       note_source(s);
-      const auto* copy = s.as<Copy>();
-      const auto* store = s.as<Store>();
-      const BufferId from = copy ? copy->from.buffer : store->value.as<Load>()->buffer;
-      const BufferId to = copy ? copy->to.buffer : store->to.buffer;
-      const int64_t bytes = copy ? bytes_of(copy->to) : tilewright::bytes_of(program_.buffer(to).type, 1);
-      const std::string place = copy ? pointer_to(to, copy->to.min) : pointer_to(to, store->to.indices);
-      const std::string source =
-          copy ? pointer_to(from, copy->from.min) : pointer_to(from, store->value.as<Load>()->indices);
-      const char* word = word_of(bytes, program_.buffer(from).type == f32 && program_.buffer(to).type == f32);
+      const auto load = plain_load(s, program_);
+      const char* word = word_of(load->bytes, is_f32(load->from.buffer) && is_f32(load->to.buffer));
       line(fmt::format("{0}<{1}>({2}, ({3}*){4}, (const {3}*){5});", helper("tw_load_if"),
-                       constants_.contains(program_.root(from)), inside, word, place, source));
+                       constants_.contains(program_.root(load->from.buffer)), inside, word,
+                       pointer_to(load->to.buffer, load->to.indices),
+                       pointer_to(load->from.buffer, load->from.indices)));
     }
   }
   bool owns_locals(const If& n) const {
@@ -628,9 +623,8 @@ class CudaText final : public CudaAsync {
                             text(n.b))};
   }
   // Of which the device's compiler makes a branch, though both sides are little work.
-  static constexpr int64_t kMostWork = 32;  // more is not done for nothing
   static bool is_branch(const Select& n) {
-    constexpr int64_t kLeastWork = 3;
+    constexpr int64_t kLeastWork = 3, kMostWork = 32;
     const int64_t a = analysis::work_of(n.a), b = analysis::work_of(n.b);
     const auto no_load = [](const Load&) { return false; };
     return a + b >= kLeastWork && a <= kMostWork && b <= kMostWork && analysis::may_run_anywhere(n.a, no_load) &&

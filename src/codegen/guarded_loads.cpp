@@ -18,26 +18,7 @@ bool may_be_anywhere(const std::vector<Expr>& index) {
 
 bool is_width(int64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16; }
 
-}  // namespace
-
-bool is_plain_load(const Stmt& s, const ProgramTables& program) {
-  if (const auto* n = s.as<Copy>()) {
-    const DType type = program.buffer(n->to.buffer).type;
-    const int64_t count = constant_int(n->to.extent.back()).value_or(0);
-    return n->combine == Combine::None && n->completion.queue == Queue::None && !type.is_packed() &&
-           is_width(bytes_of(type, count)) && constant_int(n->from.extent.back()) == count &&
-           space_of(n->from.buffer, program) == Space::Global && space_of(n->to.buffer, program) == Space::Local &&
-           may_be_anywhere(n->from.min) && may_be_anywhere(n->to.min);
-  }
-  const auto* n = s.as<Store>();
-  const auto* from = n ? n->value.as<Load>() : nullptr;
-  if (!from) return false;
-  const DType type = program.buffer(n->to.buffer).type;
-  return n->value->type == type && program.buffer(from->buffer).type == type && !type.is_packed() &&
-         space_of(from->buffer, program) == Space::Global && space_of(n->to.buffer, program) == Space::Local &&
-         may_be_anywhere(from->indices) && may_be_anywhere(n->to.indices);
-}
-
+// Constants for registers, and nothing else.
 bool is_fill(const Body& b, const ProgramTables& program) {
   return std::ranges::all_of(b, [&](const Stmt& s) {
     if (const auto* n = s.as<For>()) return n->kind == LoopKind::Unroll && is_fill(n->body, program);
@@ -46,10 +27,35 @@ bool is_fill(const Body& b, const ProgramTables& program) {
   });
 }
 
+}  // namespace
+
+std::optional<PlainLoad> plain_load(const Stmt& s, const ProgramTables& program) {
+  PlainLoad out;
+  int64_t count = 1;
+  if (const auto* n = s.as<Copy>()) {
+    count = constant_int(n->to.extent.back()).value_or(0);
+    if (n->combine != Combine::None || n->completion.queue != Queue::None) return std::nullopt;
+    if (constant_int(n->from.extent.back()) != count) return std::nullopt;
+    out.from = {n->from.buffer, n->from.min}, out.to = {n->to.buffer, n->to.min};
+  } else {
+    const auto* store = s.as<Store>();
+    const auto* from = store ? store->value.as<Load>() : nullptr;
+    if (!from || store->value->type != program.buffer(store->to.buffer).type) return std::nullopt;
+    if (program.buffer(from->buffer).type != store->value->type) return std::nullopt;
+    out.from = {from->buffer, from->indices}, out.to = store->to;
+  }
+  const DType type = program.buffer(out.to.buffer).type;
+  out.bytes = bytes_of(type, count);
+  const bool is = !type.is_packed() && is_width(out.bytes) && space_of(out.from.buffer, program) == Space::Global &&
+                  space_of(out.to.buffer, program) == Space::Local && may_be_anywhere(out.from.indices) &&
+                  may_be_anywhere(out.to.indices);
+  return is ? std::optional(std::move(out)) : std::nullopt;
+}
+
 bool are_guarded_loads(const If& n, const ProgramTables& program) {
   return !n.then_body.empty() && is_fill(n.else_body, program) && std::ranges::all_of(n.then_body, [&](const Stmt& s) {
     const auto* inner = s.as<If>();
-    return inner ? are_guarded_loads(*inner, program) : is_plain_load(s, program);
+    return inner ? are_guarded_loads(*inner, program) : plain_load(s, program).has_value();
   });
 }
 

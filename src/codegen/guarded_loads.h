@@ -1,14 +1,19 @@
 // Loads from global memory into a thread's registers under a condition, which a device has without a branch: behind one
 // its compiler waits for what was loaded before it begins the next.
 #pragma once
+#include <optional>
+
 #include "ir/program.h"
 
 namespace tilewright::codegen {
 
-// A load, alone in its statement, of at most 16 bytes at a place that may be computed where the condition is false.
-bool is_plain_load(const ir::Stmt& s, const ir::ProgramTables& program);
-// Constants for registers, and nothing else.
-bool is_fill(const ir::Body& b, const ir::ProgramTables& program);
+// A load of one access at a place that may be computed where the condition is false.
+struct PlainLoad {
+  ir::Element from, to;
+  int64_t bytes = 0;
+};
+// None: the statement is something else.
+std::optional<PlainLoad> plain_load(const ir::Stmt& s, const ir::ProgramTables& program);
 // Nothing but such loads and conditions around some of them, with or without fills for where they are false.
 bool are_guarded_loads(const ir::If& n, const ir::ProgramTables& program);
 

@@ -107,6 +107,7 @@ TEST(Guards, ChoicesByFunctionsReadNothing) {
   const std::string kernel = text.substr(text.find("__global__"));
   const size_t call = kernel.find("tw_choose(");
   ASSERT_NE(call, std::string::npos) << kernel;
+  EXPECT_EQ(count(kernel, "tw_choose("), 3) << kernel;
   EXPECT_NE(kernel.find(", (int32_t)((uint32_t)l + 1u), l)", call), std::string::npos) << kernel;
   EXPECT_NE(kernel.find("tw_load_or_zero<true>(3 < l && 0ll <= (int64_t)tx + l && (int64_t)tx + l < 100ll, &A["),
             std::string::npos)
@@ -196,7 +197,7 @@ TEST(Guards, WhatHoldsInEveryLaneHoldsForAllOfThem) {
   EXPECT_EQ(count(text, "if ("), 0) << text;
   EXPECT_EQ(count(text, "float4"), 4) << text;
   const std::string guarded = cuda_text(with(""));
-  EXPECT_EQ(count(guarded, " if (") + count(guarded, "tw_load_if"), 2) << guarded;
+  EXPECT_EQ(count(guarded, "if (") + count(guarded, "tw_load_if"), 2) << guarded;
 }
 
 TEST(Guards, LanesOfOneWarpStoreAlike) {

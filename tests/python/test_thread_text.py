@@ -44,7 +44,7 @@ def scattered(X: T.Tensor((16, 256), "float16"), I: T.Tensor((16,), "int32"), Y:
 @pytest.mark.parametrize("program", [gathered, scattered])
 def test_rows_that_are_looked_up_move_by_16_bytes(program):
     text = body_of(program)
-    assert re.search(r"\(const uint4\*\)&X\[", text) and "tw_store((uint4*)&Y[" in text
+    assert re.search(r"(= \*|, )\(const uint4\*\)&X\[", text) and "tw_store((uint4*)&Y[" in text
     assert not re.search(r"= X\[|\bY\[[^\]]*\] =", text)
     x = np.random.default_rng(0).standard_normal((40, 256)).astype("float16")
     rows = np.random.default_rng(1).permutation(40)[:16].astype("int32")

@@ -340,20 +340,6 @@ __device__ __forceinline__ void tw_load_if(bool inside, uint32_t* to, const uint
   *to = v;
 }
 template <bool constant>
-__device__ __forceinline__ void tw_load_if(bool inside, float* to, const float* from) {
-  float v = *to;
-  if constexpr (constant)
-    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.nc.f32 %0, [%1];\n}"
-        : "+f"(v)
-        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
-  else
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p ld.global.f32 %0, [%1];\n}"
-                 : "+f"(v)
-                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
-                 : "memory");
-  *to = v;
-}
-template <bool constant>
 __device__ __forceinline__ void tw_load_if(bool inside, uint2* to, const uint2* from) {
   uint2 v = *to;
   if constexpr (constant)
@@ -363,20 +349,6 @@ __device__ __forceinline__ void tw_load_if(bool inside, uint2* to, const uint2* 
   else
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.u32 {%0, %1}, [%2];\n}"
                  : "+r"(v.x), "+r"(v.y)
-                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
-                 : "memory");
-  *to = v;
-}
-template <bool constant>
-__device__ __forceinline__ void tw_load_if(bool inside, float2* to, const float2* from) {
-  float2 v = *to;
-  if constexpr (constant)
-    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.nc.v2.f32 {%0, %1}, [%2];\n}"
-        : "+f"(v.x), "+f"(v.y)
-        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
-  else
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p ld.global.v2.f32 {%0, %1}, [%2];\n}"
-                 : "+f"(v.x), "+f"(v.y)
                  : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
                  : "memory");
   *to = v;
@@ -396,20 +368,6 @@ __device__ __forceinline__ void tw_load_if(bool inside, uint4* to, const uint4* 
   *to = v;
 }
 template <bool constant>
-__device__ __forceinline__ void tw_load_if(bool inside, float4* to, const float4* from) {
-  float4 v = *to;
-  if constexpr (constant)
-    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
-        : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-        : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside));
-  else
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
-                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-                 : "l"(__cvta_generic_to_global(from)), "r"((int32_t)inside)
-                 : "memory");
-  *to = v;
-}
-template <bool constant>
 __device__ __forceinline__ void tw_load_if(bool inside, uint8_t* to, const uint8_t* from) {
   uint16_t v = *to;
   if constexpr (constant)
@@ -423,9 +381,7 @@ __device__ __forceinline__ void tw_load_if(bool inside, uint8_t* to, const uint8
                  : "memory");
   *to = (uint8_t)v;
 }
-
-// What is there where `inside` is true, else zero.
-//@ tw_load_or_zero: tw_load_if
+// Other types of those sizes, as such a word.
 template <int bytes>
 struct tw_loaded;
 template <>
@@ -444,12 +400,23 @@ template <>
 struct tw_loaded<8> {
   using type = uint2;
 };
+template <>
+struct tw_loaded<16> {
+  using type = uint4;
+};
+template <bool constant, class T>
+__device__ __forceinline__ void tw_load_if(bool inside, T* to, const T* from) {
+  using Word = typename tw_loaded<sizeof(T)>::type;
+  tw_load_if<constant>(inside, (Word*)to, (const Word*)from);
+}
+
+// What is there where `inside` is true, else zero.
+//@ tw_load_or_zero: tw_load_if
 template <bool constant, class T>
 __device__ __forceinline__ T tw_load_or_zero(bool inside, const T* from) {
-  using Word = typename tw_loaded<sizeof(T)>::type;
-  Word v{};
-  tw_load_if<constant>(inside, &v, (const Word*)from);
-  return __builtin_bit_cast(T, v);
+  T v{};
+  tw_load_if<constant>(inside, &v, from);
+  return v;
 }
 
 // Stores of 8 and 16 bytes in global memory that stay whole: the device's compiler takes an assignment apart, and does
