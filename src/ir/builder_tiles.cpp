@@ -601,7 +601,7 @@ void Builder::fence(FenceProxy proxy) {
   emit(Fence{proxy, {}});
 }
 void Builder::set_registers(int64_t count) {
-  if (count < 24 || count > 256 || count % 8 != 0)
+  if (!SetRegisters::takes(count))
     fail_here(Code::RegisterCount, fmt::format("set_max_nreg({})", count),
               "the number of registers is a multiple of 8 from 24 to 256");
   emit(SetRegisters{count});

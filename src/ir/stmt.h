@@ -445,6 +445,8 @@ struct SetRegisters {  // registers a thread of the executing warpgroups may use
                        // resource
   static constexpr Level level = Level::Tile | Level::Thread;
   static constexpr const char* name = "set_registers";
+  static constexpr int64_t kFewest = 24, kMost = 256, kUnit = 8;  // PTX ISA, setmaxnreg
+  static constexpr bool takes(int64_t count) { return kFewest <= count && count <= kMost && count % kUnit == 0; }
   int64_t count = 0;
   static void fields(auto& n, auto&& f) { f("count", n.count); }
 };

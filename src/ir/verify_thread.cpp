@@ -302,7 +302,7 @@ void Verifier::check(const Sync& node) {
 }
 
 void Verifier::check(const SetRegisters& node) {
-  if (node.count < 24 || node.count > 256 || node.count % 8 != 0)  // PTX ISA, setmaxnreg
+  if (!SetRegisters::takes(node.count))
     add(Code::VerifyRegisters, fmt::format("set_registers to {}; it is a multiple of 8 from 24 to 256", node.count));
 }
 

@@ -25,7 +25,6 @@ using analysis::FoundRings;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
-constexpr int64_t kRegisterUnit = 8;  // setmaxnreg takes multiples (PTX)
 constexpr size_t kLoaderWarps = 4;    // of a warpgroup, the least whose registers can be set
 
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
@@ -67,10 +66,10 @@ Registers fixed(Registers r, const Hints& hints) {
 // Of a warpgroup that loads and `math` threads that compute, in a block of which so many share a multiprocessor: as
 // many as there are.
 Registers shared(Registers r, int64_t math, const target::GpuTarget& target, int64_t blocks) {
-  constexpr int64_t kFewest = 24;  // of setmaxnreg
   const int64_t threads = math + kGroup, all = target.registers_at_launch(threads, blocks) * threads;
   if (blocks <= 1 || r.loader * kGroup + r.math * math <= all) return r;
-  return {kFewest, (all - kFewest * kGroup) / math / kRegisterUnit * kRegisterUnit};
+  constexpr int64_t fewest = SetRegisters::kFewest, unit = SetRegisters::kUnit;
+  return {fewest, (all - fewest * kGroup) / math / unit * unit};
 }
 
 // More than a kernel of as many threads begins with: setmaxnreg would wait for ever.

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ir/stmt.h"
 #include "plan/schedule.h"
 #include "plan/words.h"
 #include "support/diagnostic.h"
@@ -15,8 +16,7 @@ namespace tilewright::plan {
 
 namespace {
 
-constexpr int64_t kMostSlots = 64;                                                 // of a ring
-constexpr int64_t kFewestRegisters = 24, kMostRegisters = 256, kRegisterUnit = 8;  // PTX ISA, setmaxnreg
+constexpr int64_t kMostSlots = 64;  // of a ring
 
 // Words of a line, without commas; behind a colon stands a reason, for people.
 std::vector<std::string> words_of(const std::string& line) {
@@ -177,7 +177,8 @@ class Reader {
   void role() {
     const bool loads = static_cast<Role::Job>(one_of(kJobWords)) == Role::Job::Load;
     derived({"warps"});
-    if (const auto registers = number("registers", kFewestRegisters, kMostRegisters, kRegisterUnit))
+    using Registers = ir::SetRegisters;
+    if (const auto registers = number("registers", Registers::kFewest, Registers::kMost, Registers::kUnit))
       (loads ? out_.load_registers : out_.compute_registers) = registers;
     derived({"loading"});
     if (loads) return;
