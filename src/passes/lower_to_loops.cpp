@@ -61,7 +61,10 @@ Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));
   const Expr block = l.index("block", blocks);
-  Body body = bind_block(launch, block, l);
+  // No block reaches another here: those of a cluster that is not whole come all the same.
+  Launch alone = launch;
+  if (!has_whole_clusters(launch)) alone.cluster.clear();
+  Body body = bind_block(alone, block, l);
   choose_tiles(l);
   std::set<BufferId> uniform;
   for (Strand& strand : strands) {

@@ -25,7 +25,7 @@ using analysis::FoundRings;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
-constexpr size_t kLoaderWarps = 4;    // of a warpgroup, the least whose registers can be set
+constexpr size_t kLoaderWarps = 4;  // of a warpgroup, the least whose registers can be set
 
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
 struct Registers {

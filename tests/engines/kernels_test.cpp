@@ -34,6 +34,32 @@ TEST(Kernels, ProductsOfShapesThatSuitNoTile) {
   }
 }
 
+// Blocks by themselves, pairs that share either operand, clusters that share a sum: extents are a call's.
+TEST(Kernels, EachScheduleOfAProductMeansTheSame) {
+  struct Way {
+    int64_t split, pairs;
+  };
+  for (const auto& [split, pairs] : {Way{1, 0}, Way{1, 1}, Way{1, 2}, Way{2, 0}, Way{3, 0}}) {
+    MatmulOptions o{.a = f16, .b = f16, .result = f32, .transpose_b = true};
+    o.tile = {.m = 64, .n = 64, .k = 64, .stages = 3, .threads = 128, .split = split, .pairs = pairs};
+    const Executable kernel = compile(kernels::matmul(o), {.engine = Engine::Simulator, .arch = "sm_90a"});
+    for (const auto& [M, N, K] : {std::array<int64_t, 3>{128, 192, 192}, {200, 128, 256}}) {
+      const NDArray a = numbers({M, K}, f16, 1), b = numbers({N, K}, f16, 2), c = NDArray::zeros({M, N}, f32);
+      const std::vector<double> x = a.to_floats(), w = b.to_floats();
+      kernel(a, b, c);
+      const std::vector<double> got = c.to_floats();
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < M; ++i)
+        for (int64_t j = 0; j < N; ++j) {
+          double sum = 0;
+          for (int64_t k = 0; k < K; ++k) sum += x[i * K + k] * w[j * K + k];
+          wrong += got[i * N + j] != sum;
+        }
+      EXPECT_EQ(wrong, 0) << M << " x " << N << " x " << K << ", split " << split << ", pairs " << pairs;
+    }
+  }
+}
+
 TEST(Kernels, EachTileOfAGpuIsPlannedWithTheUnitsItWasMadeFor) {
   const NamedValues large = {{"M", 4096}, {"N", 4096}, {"K", 4096}};
   for (const DType type : {bf16, f16, e4m3, i8}) {

@@ -17,8 +17,28 @@ constexpr Product kProduct = simulator::product_of_five_turns(192, 256);
 struct Case {
   Product product;
   std::string tile, work = "persistent blocks=4", more = {};
+  std::string order = {};  // of the tiles
+  bool symbols = false;    // rows and columns are a call's
   std::string text() const {
-    return with_plan(product.text(), fmt::format("\"work {} pairs={}\"{}", work, tile, more));
+    std::string out = with_plan(product.text(), fmt::format("\"work {} pairs={}\"{}", work, tile, more));
+    if (!order.empty()) out = replaced(out, " plan(", " swizzle(" + order + ") plan(");
+    return symbols ? of_symbols(std::move(out)) : out;
+  }
+
+ private:
+  std::string of_symbols(std::string text) const {
+    const int64_t m = product.m, n = product.n, k = product.k;
+    const auto tiles = [](const char* of, int64_t block) {
+      return fmt::format("({} + {}) // {}", of, block - 1, block);
+    };
+    text = replaced(text, "  param A", "  symbol M: int32\n  symbol N: int32\n  param A");
+    text = replaced(text, fmt::format("[{}, {}]", m, k), fmt::format("[M, {}]", k));
+    text = replaced(text, fmt::format("[{}, {}]", n, k), fmt::format("[N, {}]", k));
+    text = replaced(text, fmt::format("[{}, {}]", m, n), "[M, N]");
+    text = replaced(text, fmt::format("bx: {}", tilewright::ceildiv(n, product.block_n)),
+                    "bx: " + tiles("N", product.block_n));
+    return replaced(text, fmt::format("by: {}", tilewright::ceildiv(m, product.block_m)),
+                    "by: " + tiles("M", product.block_m));
   }
 };
 
@@ -38,6 +58,15 @@ std::vector<Case> cases() {
       c.product.threads = 256, c.product.block_m = 128, c.product.through_shared = a, c.product.n = 200;
       out.push_back(c);
     }
+  // Tiles are numbered by pairs, whatever the order, of as many rows and columns as a call has: even numbers and odd.
+  for (const char* tile : {"As", "Bs"})
+    for (const char* order : {"2, row", "2, column", ""})
+      for (const char* work : {"persistent blocks=4", "one_tile"})
+        for (const int64_t n : {256, 320}) {
+          Case c{kProduct, tile, work};
+          c.product.n = n, c.order = order, c.symbols = true;
+          out.push_back(c);
+        }
   // The result lies over the rings.
   Case large{kProduct, "Bs", "one_tile", ", \"ring As slots=5\""};
   large.product.block_m = large.product.block_n = 128, large.product.threads = 256;
@@ -64,7 +93,8 @@ TEST(PairBlocks, EachBringsHalfForBoth) {
     });
     EXPECT_EQ(multicasts, 1);
     expect_same_meaning(p, arguments_of(c.product), {c.product.m, c.product.n},
-                        ir::parse(c.product.text(), "p.tile").buffers[2].type);
+                        ir::parse(c.product.text(), "p.tile").buffers[2].type,
+                        {{"M", c.product.m}, {"N", c.product.n}});
   }
 }
 
@@ -106,6 +136,28 @@ TEST(PairBlocks, IsRefusedWhereItCannotBe) {
   Product narrow = kProduct;
   narrow.block_n = 40, narrow.n = 80;
   EXPECT_EQ(refusal(Case{narrow, "Bs", "one_tile"}.text()), none + "'Bs' has 40 rows; halves have multiples of 8");
+}
+
+// A grid of a call's extents may end in part of a cluster, whatever order its blocks have: that is refused when it is
+// called, where the hardware's own check sees another grid.
+TEST(PairBlocks, ClustersOfAProgramAreWholeInACallToo) {
+  const auto run = [](int64_t n, const char* order) {
+    const std::string text = fmt::format(
+        "program p {{\n  symbol n: int32\n  param A: float32[n, 64]\n  param C: float32[n, 64]\n"
+        "  launch p(bx: 4, by: n) threads(tx: 32) cluster(1, 2){} {{\n    sync cluster\n    map i in 16 {{\n"
+        "      C[by, bx * 16 + i] = A[by, bx * 16 + i] * 2.0\n    }}\n  }}\n}}\n",
+        order);
+    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")}));
+    const NDArray a = numbers({n, 64}, f32, 1), c = NDArray::zeros({n, 64}, f32);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(a, c);
+    std::vector<double> twice = a.to_floats();
+    for (double& x : twice) x *= 2;
+    EXPECT_EQ(c.to_floats(), twice);
+  };
+  for (const char* order : {"", " swizzle(4, row)", " swizzle(2, column)"}) {
+    run(4, order), run(6, order);
+    EXPECT_THROW(run(5, order), LaunchError) << order;
+  }
 }
 
 }  // namespace

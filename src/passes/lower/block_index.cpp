@@ -1,5 +1,6 @@
 #include "passes/lower/block_index.h"
 
+#include "analysis/divisibility.h"
 #include "ir/cluster.h"
 
 namespace tilewright::passes {
@@ -8,26 +9,21 @@ using namespace ir;
 
 namespace {
 
-// Whether the grid surely consists of whole clusters.
-bool has_whole_clusters(const Launch& launch) {
-  for (size_t d = 0; d < launch.grid.size(); ++d) {
-    const int64_t extent = cluster_extent(launch, d);
-    if (extent > 1 && constant_int(launch.grid[d]).value_or(1) % extent != 0) return false;
-  }
-  return true;
+// What is left of the grid's extent by clusters along it; 0 where it is known that nothing is.
+Expr left_by_clusters(const Launch& launch, size_t d) {
+  const Expr& extent = launch.grid[d];
+  const int64_t blocks = cluster_extent(launch, d);
+  if (analysis::power_of_two_divisor(extent) % blocks == 0) return constant(extent->type, int64_t{0});
+  return binary(BinaryOp::FloorMod, extent, constant(extent->type, blocks));
 }
 
 class BlockIndex {
  public:
   BlockIndex(const Launch& launch, Expr block, Lowering& l) : launch_(launch), l_(l), type_(block->type) {
-    // Blocks of a cluster have neighbouring numbers. No other block is reached here, so those of others come all the
-    // same.
-    const bool whole = has_whole_clusters(launch);
-    const auto cluster_of = [&](size_t d) { return whole ? cluster_extent(launch, d) : 1; };
-    const int64_t together = whole ? cluster_blocks(launch) : 1;
+    const int64_t together = cluster_blocks(launch);
     for (size_t d = 0; d < launch.grid.size(); ++d) {
       const Expr e = cast(launch.grid[d], type_);
-      const int64_t extent = cluster_of(d);
+      const int64_t extent = cluster_extent(launch, d);
       grid_.push_back(extent > 1 ? binary(BinaryOp::FloorDiv, e, number(extent)) : e);
     }
     Expr rank = binary(BinaryOp::FloorMod, block, number(together));
@@ -42,7 +38,7 @@ class BlockIndex {
     if (reorders_blocks(launch)) swizzle(grid_.size() == 2 ? block : add(x, mul(y, gx)), x, y);
     Expr index[] = {x, y, z};
     for (size_t d = 0; d < launch.block.size(); ++d) {
-      if (const int64_t extent = cluster_of(d); extent > 1) {
+      if (const int64_t extent = cluster_extent(launch, d); extent > 1) {
         index[d] = add(mul(index[d], number(extent)), binary(BinaryOp::FloorMod, rank, number(extent)));
         rank = binary(BinaryOp::FloorDiv, rank, number(extent));
       }
@@ -91,6 +87,21 @@ class BlockIndex {
 bool reorders_blocks(const Launch& launch) {
   return launch.swizzle.panel > 0 && launch.grid.size() > 1 && constant_int(launch.grid[0]) != 1 &&
          constant_int(launch.grid[1]) != 1;
+}
+
+bool has_whole_clusters(const Launch& launch) {
+  for (size_t d = 0; d < launch.grid.size(); ++d)
+    if (constant_int(left_by_clusters(launch, d)) != 0) return false;
+  return true;
+}
+
+Expr none_in_part_of_a_cluster(const Launch& launch, Expr blocks) {
+  for (size_t d = 0; d < launch.grid.size(); ++d) {
+    const Expr left = left_by_clusters(launch, d);
+    const Expr whole = binary(BinaryOp::Eq, left, constant(left->type, int64_t{0}));
+    blocks = select(whole, blocks, cast(launch.grid[d], blocks->type));
+  }
+  return blocks;
 }
 
 Body bind_block(const Launch& launch, const Expr& block, Lowering& l) { return BlockIndex(launch, block, l).out; }

@@ -109,7 +109,7 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   loop.body.insert(loop.body.end(), launch.body.begin(), launch.body.end());
   launch.body = std::move(names);
   launch.body.push_back(make_stmt(std::move(loop), launch.location));
-  launch.grid = {blocks_walking}, launch.block = {block}, launch.swizzle = {};
+  launch.grid = {none_in_part_of_a_cluster(launch, blocks_walking)}, launch.block = {block}, launch.swizzle = {};
   if (together > 1) launch.cluster = {together};
   return true;
 }

@@ -520,7 +520,8 @@ Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placem
   VarId linear_block;
   if (!fits_hardware_grid(launch, out)) {
     linear_block = out.new_var("block", i32);
-    lowered.grid = {blocks_of(launch)}, lowered.block = {linear_block}, lowered.swizzle = {};
+    lowered.grid = {none_in_part_of_a_cluster(launch, blocks_of(launch))}, lowered.block = {linear_block},
+    lowered.swizzle = {};
     if (!launch.cluster.empty()) lowered.cluster = {cluster_blocks(launch)};
   }
   ThreadCode code(tiles, uniformity, placement, barriers, l);
