@@ -284,7 +284,9 @@ def _is_of_tilelang(function):
 def _set_options(tracer, at, function):
     # TileLang multiplies float32 by the tensor cores' tfloat32, and its programs are written for that. Some of its tests
     # read tiles that nothing writes, to see what becomes of a copy.
-    defaults = {"tf32": True, "zero_unwritten": True} if _is_of_tilelang(function) else {}
+    theirs = _is_of_tilelang(function)
+    tracer.bits_keep_types = theirs
+    defaults = {"tf32": True, "zero_unwritten": True} if theirs else {}
     for name, value in {**defaults, **state.options}.items():
         tracer.builder.apply(_OPTION, at, name, value)
 

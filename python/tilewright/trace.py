@@ -81,6 +81,7 @@ class Tracer:
         self.rebound = {}  # number of a variable that a region made of a name -> how many scopes were open
         self.path, self.times = (), {}  # the macros and turns of Python's loops that are open; how often each began
         self.reads = Reads(self.decisions)
+        self.bits_keep_types = False  # as in TVM, an integer beside a narrower element in an operator of bits is of its type
 
     def scope(self, kind, region=None):
         self.scopes.append(Scope(kind, region))
@@ -152,6 +153,30 @@ def _line_and_column(frame, code, last=None):
     return line or frame.f_lineno, 0 if column is None else column + 1
 
 
+_SHIFTS = {OPERATIONS["shift_left"], OPERATIONS["shift_right"]}
+_OF_BITS = _SHIFTS | {OPERATIONS[n] for n in ("bitwise_and", "bitwise_or", "bitwise_xor")}
+
+
+def _of_one_type(tracer, operation, at, operands):
+    """Operands of an operator of bits, of which a number of Python's is of the other's type where that is narrower than
+    int32 and can hold it; a number of bits to shift by must also be less than it has."""
+    number = next((i for i, o in enumerate(operands) if type(o) is int), None)
+    of = getattr(operands[1 - number], "dtype", None) if number is not None and len(operands) == 2 else None
+    bits = _NARROW.get(of, 0)
+    if not bits:
+        return operands
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if of.startswith("int") else (0, (1 << bits) - 1)
+    if operation in _SHIFTS and number == 1:
+        low, high = 0, bits - 1
+    if not low <= operands[number] <= high:
+        return operands
+    typed = tracer.builder.apply(OPERATIONS["constant"], at, operands[number], of)
+    return (operands[0], typed) if number else (typed, operands[1])
+
+
+_NARROW = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (4, 8, 16)}
+
+
 def apply(operation, *operands):
     """Applies an operation of the table, by its number, in the program that is recorded now."""
     tracer = state.tracer
@@ -159,6 +184,8 @@ def apply(operation, *operands):
     try:
         if tracer is None:
             return _native.apply(operation, at, *operands)
+        if tracer.bits_keep_types and operation in _OF_BITS:
+            operands = _of_one_type(tracer, operation, at, operands)
         return tracer.reads.apply(tracer.builder.apply, operation, at, operands)
     except LookupError as error:
         if type(error) is not LookupError:

@@ -152,6 +152,43 @@ def test_float32_is_multiplied_as_tfloat32(tmp_path):
 
 
 @alone
+def test_numbers_in_operators_of_bits_are_of_the_elements_type(tmp_path):
+    """Under TileLang's name, as in TVM: (x << 4) >> 4 of an int8 is its low half with a sign. Where the type cannot hold the
+    number, and by Tilewright's own name, numbers are int32."""
+    body = (
+        "import numpy as np\nimport tilelang, tilelang.language as T\n"
+        "@T.prim_func\n"
+        "def main(A: T.Tensor((16,), 'int8'), B: T.Tensor((16,), 'uint8'), C: T.Tensor((8, 16), 'int32')):\n"
+        "    with T.Kernel(1, threads=32):\n"
+        "        for i in T.Parallel(16):\n"
+        "            C[0, i] = (A[i] << 4) >> 4\n"
+        "            C[1, i] = (B[i] >> 4) - (B[i] & 15)\n"
+        "            C[2, i] = T.shift_left(B[i], 3)\n"
+        "            C[3, i] = 3 << (B[i] & 7)\n"
+        "            C[4, i] = (B[i] ^ 255) * (B[i] | 2)\n"
+        "            C[5, i] = B[i] << 8\n"
+        "            C[6, i] = A[i] & 255\n"
+        "            C[7, i] = (A[i] << T.int32(4)) + (B[i] & 15) - 8\n"
+        "a, b = np.arange(-120, 136, 16).astype('int8'), (np.arange(16) * 37 + 3).astype('uint8')\n"
+        "x, y = a.astype('int32'), b.astype('int32')\n"
+        "halves = lambda n: ((n & 15) ^ 8) - 8\n"
+        "theirs = [halves(x), ((y >> 4) - (y & 15)) & 255, (y << 3) & 255, (3 << (y & 7)) & 255, ((y ^ 255) * (y | 2)) & 255]\n"
+        "ours = [x, (y >> 4) - (y & 15), y << 3, 3 << (y & 7), (y ^ 255) * (y | 2)]\n"
+        "both = [y << 8, x & 255, (x << 4) + (y & 15) - 8]\n"
+        "for engine in ('interpreter', 'cpu', 'simulator'):\n"
+        "    c = np.zeros((8, 16), 'int32')\n"
+        "    tilelang.compile(main, engine=engine)(a, b, c)\n"
+        "    print((c == theirs + both).all(), (c == ours + both).all())\n"
+    )
+    (tmp_path / "bits.py").write_text(body)
+    run = python("-m", "tilewright", "run", str(tmp_path / "bits.py"))
+    assert run.stdout.split() == ["True", "False"] * 3, run.stdout + run.stderr
+    (tmp_path / "native.py").write_text(body.replace("import tilelang, tilelang.language as T", "import tilewright as tilelang, tilewright.language as T"))
+    run = python(str(tmp_path / "native.py"))
+    assert run.stdout.split() == ["False", "True"] * 3, run.stdout + run.stderr
+
+
+@alone
 def test_tiles_that_nothing_writes_hold_zeros_under_tilelangs_name(tmp_path):
     """Which says so; by Tilewright's own name, and where it is asked for, reading one is a mistake."""
     head = "import numpy as np\nimport tilelang, tilelang.language as T\n"
