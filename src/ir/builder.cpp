@@ -6,6 +6,7 @@
 #include "ir/cluster.h"
 #include "ir/rewrite.h"
 #include "support/diagnostic.h"
+#include "support/warning.h"
 
 namespace tilewright::ir {
 namespace {
@@ -17,6 +18,12 @@ struct FreeVars {
   std::mutex mutex;
   std::vector<VarInfo> infos;
 };
+// Whether loops, maps and threads alone decide an index: the same in every grid.
+bool is_of_any_grid(const Expr& index, const Launch& launch) {
+  const auto used = used_vars(index);
+  return std::none_of(launch.block.begin(), launch.block.end(), [&](VarId v) { return used.count(v) != 0; });
+}
+
 FreeVars& free_vars() {
   static FreeVars table;
   return table;
@@ -509,6 +516,13 @@ Expr Builder::normalized_index(const Buffer& b, size_t dim, Expr index, Outside 
     index = add(cast(index, type), cast(b.shape[dim], type));
     r = range(index);
   }
+  if (b.space == Space::Global && r && r->high < 0 && r->low < r->high && !program_.launches.empty() &&
+      is_of_any_grid(index, program_.launches.back()) && !may_be_skipped())
+    warn(make_diagnostic(
+        Code::IndexOutOfBounds, location_,
+        fmt::format("index {} of '{}' is between {} and {}, before the tensor: nothing is read or written there", dim,
+                    b.name, r->low, r->high),
+        "only what is negative whatever the extents of loops are counts from the end: add the dimension's extent"));
   auto extent = constant_int(b.shape[dim]);
   const bool judged = outside == Outside::IsAMistake || constant_int(index);
   if (judged && b.space != Space::Global && r && extent && (r->low >= *extent || r->high < 0) && !may_be_skipped())

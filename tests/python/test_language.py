@@ -726,6 +726,27 @@ def test_what_an_index_means_does_not_depend_on_the_shape(n):
     np.testing.assert_array_equal(d, a[::-1])
 
 
+def test_an_index_that_loops_alone_keep_before_a_tensor_is_told(capfd):
+    """TileLang counts it from the end; what a larger grid would bring into the tensor is no mistake."""
+
+    @T.prim_func
+    def before(told: T.Tensor((8,), "int32"), silent: T.Tensor((8,), "int32"), B: T.Tensor((4, 8), "int32")):
+        with T.Kernel(2, threads=32) as bx:
+            for i in T.Parallel(8):
+                B[0, i] = told[i - 8]
+                B[1, i] = silent[bx * 8 + i - 16]
+                B[2, i] = silent[-1 - i]
+            for k in T.serial(1):
+                B[3, k] = silent[k - 1]
+
+    b = np.full((4, 8), 7, np.int32)
+    tw.compile(before, engine="interpreter")(np.ones(8, np.int32), np.ones(8, np.int32), b)
+    assert b[:3].sum(1).tolist() == [0, 0, 8] and b[3, 0] == 0
+    said = capfd.readouterr().err
+    assert "warning TW1036" in said and "index 0 of 'told' is between -8 and -1, before the tensor" in said
+    assert said.count("TW1036") == 1
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_tiles_larger_than_a_whole_dimension_of_a_tensor(engine):
     """What is beyond reads zero and is not written; a slice that ends within the tensor says what is meant, and is refused."""
