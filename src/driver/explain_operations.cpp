@@ -237,7 +237,7 @@ std::string instruction_text(const ir::Gemm& gemm, const GemmChoice& c) {
                                      : fmt::format("a from {}", c.a_in_registers ? "registers" : "shared memory");
   if (c.wgmma)
     return fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
-                       c.wgmma->name(passes::wgmma_columns(*c.wgmma, columns / c.warps_n)), c.warps_m, c.warps_n, a);
+                       c.wgmma->name(c.wgmma->most_columns(columns / c.warps_n)), c.warps_m, c.warps_n, a);
   if (c.mma)
     return fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name, c.warps_m,
                        c.warps_n, a);

@@ -19,7 +19,7 @@ namespace {
 constexpr double kPairTurn = 500;
 // Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
 // the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
-constexpr double kPairsOfWholeLines = 1.12;
+constexpr double kPairsOfWholeLines = 1.08;
 
 // Where the L2 cache is busy longer than all else: with a tile that pairs of blocks share, if its price is less than so
 // much of the other's, in launches of that long. Clusters begin and end together, which the price does not know.

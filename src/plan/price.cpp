@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/panels.h"
+#include "analysis/warp_grid.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
@@ -23,10 +24,19 @@ using namespace target;
 
 namespace {
 
-// The constants of the model beside the rates of units. Those that are marked so are fitted to measurements of products
-// on an H200 (bench/results/2026-11-23-prices.json, which has each beside its prediction).
-// A row of a tile is a line of the cache, or reaches into the next one (fitted to 5056x5056x5000: 460 us for 351).
-constexpr double kLineBytes = 128, kOverTwoLines = 1.6;
+// The constants of the model beside the rates of units. Those that are marked so are fitted to measurements on an H200:
+// to half of the shapes of 922 random products (bench/results/2026-11-28-random-5.json to 2026-11-30-random.json), with
+// the other half and 2026-11-30-ranks.json beside (docs/cost_model.md has all three).
+// Units that run beside each other are in each other's way the more, the nearer they are to equally busy, and so are they
+// and the device's memory: together they take the norm of these powers of what each takes (fitted).
+constexpr double kUnits = 9, kUnitsAndMemory = 3.4;
+// A row of a tile is a line of the cache, or reaches into the next one (fitted).
+constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
+// Of the time that its bytes take, which a row of a tile takes that is less than a line (fitted).
+constexpr double kShortRow = 0.47;
+// Of the time that the L2 cache takes, what is for other multiprocessors' sake: where few take part it gives each more
+// (fitted).
+constexpr double kOthers = 0.69;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
@@ -36,32 +46,32 @@ constexpr double kInTheWay = 0.2;
 // only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json: 0.43
 // of two warpgroups and dim 64, 0.28 of dim 128, 0.26 of three).
 constexpr double kInTurns = 0.75;
-constexpr double kResultLatency = 900;  // clocks until the last of a tile's have left (fitted)
+constexpr double kResultLatency = 400;  // clocks until the last of a tile's have left (fitted)
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
 // they lie together in groups of 16 or 18 (fitted to products of 1 to 256 rows on an H100,
 // bench/results/2026-11-25-library.json, as what says `small products` below: 33 clusters of three run at a time and 43
 // do not, 22 of four do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
 constexpr double kInClusters = 0.78;
-// Clocks around a product for which its turn waits before it releases what it multiplied (small products: in tiles of
-// 64x32 by 128, 128x2112x7168 takes 523 clocks a turn, 16x57344x8192 849).
-constexpr double kTurnAlone = 210;
-// From a release until the slot is full again: clocks, of what the L2 cache holds, and bytes behind which waits what
-// comes from memory. With the product that uses it that is a slot's round, of which those of all slots run beside each
-// other (fitted to rings of two and more slots, bench/results/2026-11-29-slots.json, and to small products).
-constexpr double kRoundTrip = 1200, kWaitingBytes = 5.5e6;
+// Clocks around a product for which its turn waits before it releases what it multiplied (fitted).
+constexpr double kTurnAlone = 180;
+// Clocks from a release until the slot is full again: with the product that uses it that is a slot's round, of which
+// those of all slots run beside each other (fitted).
+constexpr double kRoundTrip = 1900;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows in tiles of 192 and 256, bench/results/2026-11-28-random-3.json and
 // -4.json: 6.1, 6.3, 6.6, 6.8, 7.0, 6.1).
 constexpr double kLineBeyond = 6.5;
-// What others have written into the L2 cache leaves it for what comes from memory (small products: of 59, 118 and 236
-// MB the fastest take 35, 55 and 96 us).
-constexpr double kLeavingBytes = 20e6;
-// Of the time that places of the last wave stay empty, by which products that wait for memory take longer (small
-// products).
-constexpr double kUnevenWaves = 0.13;
+// What others have written into the L2 cache leaves it for what comes from memory (fitted).
+constexpr double kLeavingBytes = 15e6;
 // Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
 constexpr double kBlock = 800;
-constexpr double kFirst = 4500;  // clocks before the first product and behind the last (fitted)
+constexpr double kFirst = 4000;  // clocks before the first product and behind the last (fitted)
+
+// Of what runs beside each other.
+double together(double a, double b, double power) {
+  const auto [less, more] = std::minmax(a, b);
+  return more > 0 ? more * std::pow(1 + std::pow(less / more, power), 1 / power) : 0;
+}
 
 class Pricer {
  public:
@@ -75,6 +85,7 @@ class Pricer {
       known_[launch.block[d]] = constant(i32, (extent - 1) / 2);
     }
     for (const Use& use : plan.work.uses) use.of->price(use, terms_);
+    threads_ = plan.has_loader() ? static_cast<int64_t>(warpgroups()) * target::kWarpgroupThreads : launch.thread_count();
   }
 
   // None: something is not known.
@@ -94,10 +105,14 @@ class Pricer {
                                                                : blocks_beside(p_, launch_, target_));
     const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
     const auto taken = static_cast<double>(blocks > 0 ? blocks : multiprocessors_taken());
-    out_.matrix = std::max(out_.matrix, alone_ / beside);
+    for (const double waiting : {slots_, alone_}) out_.matrix = together(out_.matrix, waiting / beside, kUnits);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
     out_.waves = static_cast<int64_t>(std::ceil(tiles_ / (taken * wave)));
+    // A loop over tiles has as few blocks as make no more waves.
+    const double in_use = plan_.is_persistent() ? std::ceil(tiles_ / static_cast<double>(out_.waves)) : tiles_ / beside;
+    const double idle = std::max(0.0, 1 - in_use / static_cast<double>(target_.multiprocessors));
+    out_.l2 *= 1 - kOthers * idle, out_.over_lines *= 1 - kOthers * idle;
     // Where products run on beside other code, the busier of the two decides, but for what they wait for each other.
     const bool run_on = !plan_.orders.empty() || beside > 1;
     const auto [less, more] = std::minmax(out_.matrix, out_.issue);
@@ -111,27 +126,25 @@ class Pricer {
     // While results leave the loader fills the slots of the next tile.
     if (plan_.is_persistent() && plan_.has_loader() && out_.waves > 1 && !hides_results)
       loads -= std::min({loads, out_.epilogue, bytes_of_rings() / machine_.l2_bytes});
-    double busy = ahead ? std::max({computing, out_.shared, loads, hides_results ? out_.epilogue - kResultLatency : 0})
-                        : computing + out_.shared + loads;
+    double busy = computing;
+    for (const double unit : {out_.shared, loads, hides_results ? out_.epilogue - kResultLatency : 0})
+      busy = ahead ? together(busy, unit, kUnits) : busy + unit;
     if (!plan_.is_persistent() && terms_.runs == 0) busy = std::max(busy, kBlock / beside);
     const double all_waves = static_cast<double>(out_.waves),
                  taken_waves = terms_.runs > 0 ? tiles_ / taken : all_waves;
     const double clocks = taken_waves * busy * wave + (hides_results ? 1 : all_waves) * out_.epilogue + kFirst + fix_up;
     // Beside the first and the last of a block's turns little comes from memory.
     const double apart = plan_.has_loader() ? kFirst + out_.epilogue + fix_up : 0;
-    // In a last wave that is not full the others' share of the memory is not all used.
-    const double places = static_cast<double>(out_.waves) * taken * wave;
-    if (plan_.has_loader() && out_.waves > 1 && terms_.runs == 0)
-      out_.memory *= 1 + kUnevenWaves * (places / tiles_ - 1);
-    out_.microseconds =
-        std::max((clocks - apart) / machine_.clock, out_.memory) + apart / machine_.clock + machine_.launch;
+    const double inner = (clocks - apart) / machine_.clock;
+    out_.microseconds = (plan_.has_loader() ? together(inner, out_.memory, kUnitsAndMemory) : std::max(inner, out_.memory)) +
+                        apart / machine_.clock + machine_.launch;
     if (out_.over_lines == 0) out_.microseconds *= terms_.in_step;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
                                                          {out_.shared, "shared"},
                                                          {out_.l2, "l2"},
                                                          {out_.epilogue, "results"}};
-    out_.tiles = tiles_, out_.places = places, out_.multiprocessors = taken;
+    out_.tiles = tiles_, out_.places = all_waves * taken * wave, out_.multiprocessors = taken;
     out_.barriers = waits_ + (out_.epilogue > 0 ? kResultLatency : 0);
     out_.limit = out_.memory > clocks / machine_.clock ? "memory" : std::ranges::max(units).second;
     return is_known_ ? std::optional(out_) : std::nullopt;
@@ -167,7 +180,7 @@ class Pricer {
       } else if (const auto* n = s.as<Let>())
         known_[n->var] = substitute(n->value, known_);
       else if (const auto* n = s.as<ir::Role>())
-        has_roles_ = true, count(n->body, times);
+        in_role(*n, times);
       else if (const auto* n = s.as<If>())
         branch(*n, times);
       else if (const auto* n = s.as<Gemm>())
@@ -181,6 +194,13 @@ class Pricer {
       else
         out_.issue += times * combined(s) / machine_.plain;
     }
+  }
+  // Of the program's own: its threads are those of what it holds.
+  void in_role(const ir::Role& role, double times) {
+    has_roles_ = true;
+    const int64_t all = std::exchange(threads_, role.end - role.begin);
+    count(role.body, times);
+    threads_ = all;
   }
   // Elements that an op combines along a dimension.
   double combined(const Stmt& s) {
@@ -210,17 +230,13 @@ class Pricer {
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
-    // Each block loads its tiles, and what several of them load comes from memory once.
-    const double all = loaded_ * tiles_ * static_cast<double>(terms_.blocks_a_tile);
-    const double of_memory = all > 0 ? std::min(1.0, memory_bytes(true) / all) : 0;
-    const double waits = kWaitingBytes / machine_.memory_bytes * machine_.clock * of_memory;
-    double turn = (kRoundTrip + waits + product_) / static_cast<double>(slots);
-    if (in_turn) turn = std::max(turn, terms_.least_turn);
+    double round = (kRoundTrip + product_) / static_cast<double>(slots);
+    if (in_turn) round = std::max(round, terms_.least_turn);
+    slots_ += turns * round;
     // What stands around one team's product runs beside the other's; pairs of blocks keep step.
     const double alone =
         in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);
-    if (!plan_.order_of(loop.var)) turn = std::max(turn, alone);
-    alone_ += turns * turn;
+    if (!plan_.order_of(loop.var)) alone_ += turns * alone;
   }
   double slabs(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }  // of 64 rows
   // That share a product: the program's, or a team's.
@@ -244,39 +260,54 @@ class Pricer {
     added_to_.insert(g.c.buffer);
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
-    const bool by_warpgroups = target_.has.wgmma && target::wgmma_for(a, b, c, g.is_sparse()) &&
-                               std::fmod(m, target::kWgmmaRows) == 0 && is_in_panels(g.b);
+    const std::optional<WarpGrid> groups = warpgroups_of(g, a, b, c);
     double rate = machine_.plain;
     if (c.bits == 64)
       rate = machine_.multiply_adds_64;
-    else if (by_warpgroups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
-      rate = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (by_warpgroups ? 1 : machine_.of_warps);
+    else if (groups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
+      rate = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine_.of_warps);
     product_ = m * n * k / rate;
     out_.matrix += times * product_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
     // Each slab of 64 rows reads all of b; warpgroups that share the columns of one read all of its a.
-    const double groups = by_warpgroups ? slabs(g) : 1;
-    const double sharing = by_warpgroups && plan_.has_loader() ? std::max(warpgroups() / slabs(g), 1.0) : 1;
+    const double slabs_of_b = groups ? slabs(g) : 1, groups_of_a = groups ? static_cast<double>(groups->n) : 1;
     for (const Region* r : {&g.a, &g.b})
       if (is_in(*r, Space::Shared))
-        out_.shared += times * bytes(*r) * (r == &g.b ? groups : sharing) / machine_.shared_bytes;
+        out_.shared += times * bytes(*r) * (r == &g.b ? slabs_of_b : groups_of_a) / machine_.shared_bytes;
   }
-  // Panels that the matrix unit reads; what else lies on chip is read by warps.
-  bool is_in_panels(const Region& r) const {
-    return is_in(r, Space::Shared) && analysis::panel_span(p_, p_.root(r.buffer)) > analysis::kNarrowestPanel;
+  // How warpgroups share a product; none: no instruction of theirs does it.
+  std::optional<WarpGrid> warpgroups_of(const Gemm& g, DType a, DType b, DType c) {
+    const auto* i = target_.has.wgmma ? target::wgmma_for(a, b, c, g.is_sparse()) : nullptr;
+    if (!i || threads_ % target::kWarpgroupThreads != 0) return std::nullopt;
+    const int64_t rows = known(g.c.extent[g.c.extent.size() - 2]), columns = known(g.c.extent.back());
+    const auto grid = analysis::divide_warps(g.policy, rows, columns, threads_ / target::kWarpgroupThreads,
+                                             target::kWgmmaRows, 8, true);
+    const int64_t at_once = grid ? i->most_columns(columns / grid->n) : 0;
+    const auto fits = [&](const Region& r, bool k_is_last, int64_t step, int64_t width) {
+      return analysis::misfit_of_panels(p_, r, {k_is_last, i->transposes, step, width}).empty();
+    };
+    if (at_once == 0 || !fits(g.b, g.transpose_b, i->k(), at_once)) return std::nullopt;
+    if (is_in(g.a, Space::Shared) && !fits(g.a, !g.transpose_a, i->a_k(), rows / grid->m)) return std::nullopt;
+    return grid;
   }
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
       const double part = c.to.buffer == terms_.halved ? kHalf : 1;
-      loaded_ += times * bytes_within(c);
-      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part;
+      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c);
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
       if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
     }
     if (leaves) out_.epilogue += times * bytes(c.to) / machine_.result_bytes;
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
+  }
+  // Of the time that its bytes take, what they take that TMA brings in rows of a panel.
+  double short_rows(const Copy& c) {
+    const auto span = static_cast<double>(analysis::panel_span(p_, p_.root(c.to.buffer)));
+    const double row = extent(c.to, 0) * p_.buffer(c.to.buffer).type.bits / 8;
+    if (!plan_.has_loader() || span == 0 || row == 0) return 1;
+    return 1 + kShortRow * std::max(0.0, std::ceil(row / span) * kLineBytes / row - 1);
   }
   // Boxes that cover a tensor along a dimension, of which the last may reach beyond it.
   struct Cover {
@@ -376,9 +407,9 @@ class Pricer {
   Terms terms_;         // of the plan's schedules
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
-  double loaded_ = 0;   // bytes of a tile that copies bring from global memory
-  double product_ = 0;  // clocks of the last one that was counted
-  double alone_ = 0;    // of turns that nothing else runs beside
+  double product_ = 0;             // clocks of the last one that was counted
+  double slots_ = 0, alone_ = 0;   // of turns, by their slots, and that nothing else runs beside
+  int64_t threads_ = 0;            // that do what is counted
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
   Price out_;

@@ -28,6 +28,12 @@ bool WgmmaInstruction::has_columns(int64_t n) const {
   return !a.is_int() || n <= 32 || n % 16 == 0;
 }
 
+int64_t WgmmaInstruction::most_columns(int64_t of) const {
+  for (int64_t parts = 1; parts <= of / 8; ++parts)
+    if (of % parts == 0 && has_columns(of / parts)) return of / parts;
+  return 0;
+}
+
 std::string WgmmaInstruction::name(int64_t n) const { return fmt::format("m64n{}k{}.{}", n, k(), types); }
 
 const WgmmaInstruction* wgmma_for(DType a, DType b, DType c, bool sparse) {

@@ -26,6 +26,8 @@ struct WgmmaInstruction {
   int64_t a_k() const { return kWgmmaStepBytes * 8 / a.bits; }
   int64_t k() const { return sparse ? 2 * a_k() : a_k(); }
   bool has_columns(int64_t n) const;  // 8 to 256 in steps of 8; of integers fewer (PTX, "Shape")
+  // Of a row of so many, those of one instruction of which it has a whole number; 0: there is none.
+  int64_t most_columns(int64_t of) const;
   std::string name(int64_t n) const;  // "m64n256k16.f32.bf16.bf16"
 };
 

@@ -1,7 +1,7 @@
 #include "passes/threads/gemm_choice.h"
 
 #include "analysis/divisibility.h"
-#include "analysis/panels.h"
+#include "analysis/warp_grid.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "layout/algebra.h"
@@ -12,8 +12,6 @@
 namespace tilewright::passes {
 
 using namespace ir;
-using analysis::kNarrowestPanel;
-using analysis::panel_span;
 
 namespace {
 
@@ -51,33 +49,8 @@ std::string misfit_mma(const ProgramTables& p, const Region& r, bool k_is_last, 
   return "";
 }
 
-// Why one does not suit wgmma: whole swizzled panels.
-std::string misfit_wgmma(const ProgramTables& p, const Region& r, bool k_is_last, const target::WgmmaInstruction& i,
-                         int64_t step, int64_t width) {
-  const Buffer& b = p.buffer(r.buffer);
-  if (b.space != Space::Shared) return fmt::format("'{}' is not in shared memory", b.name);
-  const int64_t span = panel_span(p, r.buffer);
-  if (span <= kNarrowestPanel) return fmt::format("rows of '{}' are no whole panels of 32, 64 or 128 bytes", b.name);
-  if (!k_is_last && !i.transposes) return fmt::format("'{}' is not contiguous along k", b.name);
-  const size_t rank = r.min.size();
-  const int64_t panel = span * 8 / b.type.bits;
-  if (k_is_last && panel % step != 0)
-    return fmt::format("one instruction reads more of a row than the {} bytes of a panel of '{}'", span, b.name);
-  if (constant_int(b.shape[rank - 2]).value_or(0) % 8 != 0) return fmt::format("rows of '{}' are no eights", b.name);
-  if (analysis::power_of_two_divisor(r.min[rank - 2], p) % 8 != 0)
-    return fmt::format("the tile does not begin at a multiple of eight rows of '{}'", b.name);
-  const auto column = constant_int(r.min.back());
-  const bool whole_row = width == constant_int(b.shape[rank - 1]);
-  // A column that only run time knows begins a panel: within one, the offset is part of the swizzle.
-  const bool begins =
-      column ? *column % (k_is_last ? step : panel) == 0 : analysis::power_of_two_divisor(r.min.back(), p) % panel == 0;
-  if (!begins || (!k_is_last && width % panel != 0 && !whole_row))
-    return fmt::format("the tile is no whole panels of '{}'", b.name);
-  return "";
-}
-
 bool divide(GemmChoice& c, const Wanted& w, int64_t warps, int64_t unit_m, int64_t unit_n, bool rows_first) {
-  const auto grid = divide_warps(w.gemm.policy, w.extents.rows, w.extents.columns, warps, unit_m, unit_n, rows_first);
+  const auto grid = analysis::divide_warps(w.gemm.policy, w.extents.rows, w.extents.columns, warps, unit_m, unit_n, rows_first);
   if (grid) c.warps_m = grid->m, c.warps_n = grid->n;
   return grid.has_value();
 }
@@ -109,16 +82,16 @@ std::string choose_wgmma(GemmChoice& c, const Wanted& w) {
   if (!divide(c, w, groups, target::kWgmmaRows, 8, true))
     return fmt::format("{} x {} does not divide into 64 rows for each of {} warpgroups", rows, columns, groups);
   const int64_t own_rows = rows / c.warps_m, own_columns = columns / c.warps_n;
-  const int64_t at_once = wgmma_columns(*i, own_columns);
+  const int64_t at_once = i->most_columns(own_columns);
   if (at_once == 0) return fmt::format("none has {} columns", own_columns);
   const bool asked_for = w.gemm.completion.queue == Queue::Wgmma;  // the device compiler spills
   if (!asked_for && own_rows * own_columns / target::kWarpgroupThreads > most_accumulators(w.place, w.target))
     return "the accumulators of a thread are more than its registers";
   if (std::string why = fragment_misfit(w); !why.empty()) return why;
   if (!w.place.a_in_registers)
-    if (std::string why = misfit_wgmma(w.p, w.gemm.a, !w.gemm.transpose_a, *i, i->a_k(), own_rows); !why.empty())
+    if (std::string why = analysis::misfit_of_panels(w.p, w.gemm.a, {!w.gemm.transpose_a, i->transposes, i->a_k(), own_rows}); !why.empty())
       return why;
-  if (std::string why = misfit_wgmma(w.p, w.gemm.b, w.gemm.transpose_b, *i, i->k(), at_once); !why.empty()) return why;
+  if (std::string why = analysis::misfit_of_panels(w.p, w.gemm.b, {w.gemm.transpose_b, i->transposes, i->k(), at_once}); !why.empty()) return why;
   c.wgmma = i;
   return "";
 }
@@ -238,27 +211,5 @@ FragmentLayout operand_of(const GemmChoice& c, int64_t rows, int64_t k) {
   return c.wgmma ? wgmma_a(rows, k, c.wgmma->a.bits, grid) : mma_a(rows, k, c.mma->a.bits, grid);
 }
 
-std::optional<WarpGrid> divide_warps(GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
-                                     int64_t unit_n, bool rows_first) {
-  std::optional<WarpGrid> best;
-  double most = 0;
-  for (int64_t wm = 1; wm <= warps; ++wm) {
-    const int64_t wn = warps / wm;
-    if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
-    const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
-    const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
-                         : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
-                                                                       : std::min(rows / columns, columns / rows);
-    if (best && score <= most) continue;
-    best = WarpGrid{wm, wn}, most = score;
-  }
-  return best;
-}
-
-int64_t wgmma_columns(const target::WgmmaInstruction& i, int64_t columns) {
-  for (int64_t parts = 1; parts <= columns / 8; ++parts)
-    if (columns % parts == 0 && i.has_columns(columns / parts)) return columns / parts;
-  return 0;
-}
 
 }  // namespace tilewright::passes

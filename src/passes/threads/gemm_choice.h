@@ -60,12 +60,4 @@ GemmChoice choose_gemm(const ir::ProgramTables& program, const ir::Gemm& gemm, c
 FragmentLayout accumulator_of(const GemmChoice& choice, int64_t rows, int64_t columns);
 FragmentLayout operand_of(const GemmChoice& choice, int64_t rows, int64_t k);
 
-// The warps (or groups of them) along m and n, of tiles of (unit_m, unit_n); none: they do not divide the tile. Rows
-// first: as many along m as may.
-std::optional<WarpGrid> divide_warps(ir::GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
-                                     int64_t unit_n, bool rows_first);
-
-// The columns of one instruction, of which `columns` are a whole number; 0: there is none.
-int64_t wgmma_columns(const target::WgmmaInstruction& instruction, int64_t columns);
-
 }  // namespace tilewright::passes

@@ -28,7 +28,7 @@ class WgmmaLowering {
     steps_ = depth_of(g) / i_.k();
     rows_ = layout_.shape()[0] / choice.warps_m;
     const int64_t columns = layout_.shape()[1] / choice.warps_n;
-    n_ = wgmma_columns(i_, columns), parts_ = columns / n_;
+    n_ = i_.most_columns(columns), parts_ = columns / n_;
     const Expr group =
         team.group ? team.group : binary(BinaryOp::FloorDiv, team.thread, constant(target::kWarpgroupThreads));
     if (choice.warps_m > 1) row0_ = sum({{rows_, binary(BinaryOp::FloorMod, group, constant(choice.warps_m))}}, 0, i32);

@@ -2,6 +2,7 @@
 
 #include "analysis/panels.h"
 #include "analysis/uniformity.h"
+#include "analysis/warp_grid.h"
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/program.h"
@@ -22,7 +23,7 @@ std::optional<WarpGrid> warpgroups_of(const Gemm& n, const analysis::ThreadSet& 
   const size_t rank = n.c.extent.size();
   const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
   if (!rows || !columns || n.is_sparse() || threads.count() % target::kWarpgroupThreads != 0) return std::nullopt;
-  return divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads, target::kWgmmaRows, 8,
+  return analysis::divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads, target::kWgmmaRows, 8,
                       true);
 }
 
@@ -34,7 +35,7 @@ int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::Thread
   const target::WgmmaInstruction* i =
       target::wgmma_for(operand_type(p, n, n.a), operand_type(p, n, n.b), p.buffer(n.c.buffer).type);
   if (!grid || !i || !i->transposes) return 0;
-  return wgmma_columns(*i, *constant_int(n.c.extent.back()) / grid->n) * b.type.bits / 8;
+  return i->most_columns(*constant_int(n.c.extent.back()) / grid->n) * b.type.bits / 8;
 }
 
 // As wgmma does them: where others of their loop are wgmma's, those with too few rows the other way round

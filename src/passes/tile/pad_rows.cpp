@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
+#include "analysis/warp_grid.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/number_statements.h"
@@ -82,7 +83,7 @@ class Padder {
   bool divides(const Gemm& g, int64_t rows) const {
     const int64_t threads = launch_.threads.size() == 1 ? launch_.threads[0] : 0, columns = extents_of(g).columns;
     return threads > 0 && threads % kWarpThreads == 0 &&
-           divide_warps(g.policy, rows, columns, threads / kWarpThreads, kRows, kColumns, false).has_value();
+           analysis::divide_warps(g.policy, rows, columns, threads / kWarpThreads, kRows, kColumns, false).has_value();
   }
   // Whether the instruction reads such operands, were there rows for it.
   bool takes_operands(const Gemm& g) const {
