@@ -12,14 +12,8 @@ using namespace ir;
 
 namespace {
 
-// Where teams take the tiles in turn, no turn is shorter than it takes until both blocks have released a slot and it is
-// full again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 clocks a turn alone,
-// 506 and 471 as pairs that share A or B; 192x64 tiles by 64 are no faster as pairs where a team has all of a tile,
-// 256x32 ones take 0.54 to 0.73 of the time where all teams share it: 2026-11-28-pairs.json and -lines.json).
-constexpr double kPairTurn = 500;
-// Pairs wait for one another in more than turns: 36 of whole lines took 1.21 of the price without this in the median,
-// the same tiles alone 1.06 of theirs (bench/results/2026-11-28-pairs.json). Rows over two lines show no such share.
-constexpr double kPairsOfWholeLines = 1.08;
+// Pairs wait for one another in more than turns (fitted, as price.cpp says). Rows over two lines show no such share.
+constexpr double kPairsOfWholeLines = 1.1;
 
 // Where the L2 cache is busy longer than all else: with a tile that pairs of blocks share, if its price is less than so
 // much of the other's, in launches of that long. Clusters begin and end together, which the price does not know.
@@ -70,9 +64,7 @@ std::vector<std::string> otherwise(const Plan& plan, const ProgramTables& progra
   return out;
 }
 
-void price_of_pairs(const Use& use, Terms& terms) {
-  terms.halved = use.tile, terms.least_turn = kPairTurn, terms.in_step = kPairsOfWholeLines;
-}
+void price_of_pairs(const Use& use, Terms& terms) { terms.halved = use.tile, terms.in_step = kPairsOfWholeLines; }
 
 }  // namespace
 

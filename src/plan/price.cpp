@@ -27,16 +27,16 @@ namespace {
 // The constants of the model beside the rates of units. Those that are marked so are fitted to measurements on an H200:
 // to half of the shapes of 922 random products (bench/results/2026-11-28-random-5.json to 2026-11-30-random.json), with
 // the other half and 2026-11-30-ranks.json beside (docs/cost_model.md has all three).
-// Units that run beside each other are in each other's way the more, the nearer they are to equally busy, and so are they
-// and the device's memory: together they take the norm of these powers of what each takes (fitted).
-constexpr double kUnits = 9, kUnitsAndMemory = 3.4;
+// Units that run beside each other are in each other's way the more, the nearer they are to equally busy, and so are
+// they and the device's memory: together they take the norm of these powers of what each takes (fitted).
+constexpr double kUnits = 10, kUnitsAndMemory = 3.6;
 // A row of a tile is a line of the cache, or reaches into the next one (fitted).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
 // Of the time that its bytes take, which a row of a tile takes that is less than a line (fitted).
-constexpr double kShortRow = 0.47;
+constexpr double kShortRow = 0.5;
 // Of the time that the L2 cache takes, what is for other multiprocessors' sake: where few take part it gives each more
 // (fitted).
-constexpr double kOthers = 0.69;
+constexpr double kOthers = 0.65;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
@@ -46,7 +46,6 @@ constexpr double kInTheWay = 0.2;
 // only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json: 0.43
 // of two warpgroups and dim 64, 0.28 of dim 128, 0.26 of three).
 constexpr double kInTurns = 0.75;
-constexpr double kResultLatency = 400;  // clocks until the last of a tile's have left (fitted)
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
 // they lie together in groups of 16 or 18 (fitted to products of 1 to 256 rows on an H100,
 // bench/results/2026-11-25-library.json, as what says `small products` below: 33 clusters of three run at a time and 43
@@ -56,16 +55,16 @@ constexpr double kInClusters = 0.78;
 constexpr double kTurnAlone = 180;
 // Clocks from a release until the slot is full again: with the product that uses it that is a slot's round, of which
 // those of all slots run beside each other (fitted).
-constexpr double kRoundTrip = 1900;
+constexpr double kRoundTrip = 1950;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows in tiles of 192 and 256, bench/results/2026-11-28-random-3.json and
 // -4.json: 6.1, 6.3, 6.6, 6.8, 7.0, 6.1).
 constexpr double kLineBeyond = 6.5;
 // What others have written into the L2 cache leaves it for what comes from memory (fitted).
-constexpr double kLeavingBytes = 15e6;
+constexpr double kLeavingBytes = 20e6;
 // Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
 constexpr double kBlock = 800;
-constexpr double kFirst = 4000;  // clocks before the first product and behind the last (fitted)
+constexpr double kFirst = 4300;  // clocks before the first product and behind the last (fitted)
 
 // Of what runs beside each other.
 double together(double a, double b, double power) {
@@ -85,7 +84,8 @@ class Pricer {
       known_[launch.block[d]] = constant(i32, (extent - 1) / 2);
     }
     for (const Use& use : plan.work.uses) use.of->price(use, terms_);
-    threads_ = plan.has_loader() ? static_cast<int64_t>(warpgroups()) * target::kWarpgroupThreads : launch.thread_count();
+    threads_ =
+        plan.has_loader() ? static_cast<int64_t>(warpgroups()) * target::kWarpgroupThreads : launch.thread_count();
   }
 
   // None: something is not known.
@@ -94,7 +94,6 @@ class Pricer {
     tiles_ *= static_cast<double>(terms_.blocks_a_tile);
     for (BufferId id : added_to_) out_.epilogue += terms_.clocks_a_byte * bytes_of_tile(id);
     out_.epilogue += terms_.latency;
-    if (out_.epilogue > 0) out_.epilogue += kResultLatency;
     double fix_up = 0;  // sums that one block leaves and another adds
     for (BufferId id : added_to_) fix_up += terms_.trips * bytes_of_tile(id) / machine_.result_bytes;
     if (terms_.runs > 0) fix_up += terms_.meeting + out_.epilogue;
@@ -122,12 +121,8 @@ class Pricer {
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
-    double loads = out_.l2;
-    // While results leave the loader fills the slots of the next tile.
-    if (plan_.is_persistent() && plan_.has_loader() && out_.waves > 1 && !hides_results)
-      loads -= std::min({loads, out_.epilogue, bytes_of_rings() / machine_.l2_bytes});
     double busy = computing;
-    for (const double unit : {out_.shared, loads, hides_results ? out_.epilogue - kResultLatency : 0})
+    for (const double unit : {out_.shared, out_.l2, hides_results ? out_.epilogue : 0})
       busy = ahead ? together(busy, unit, kUnits) : busy + unit;
     if (!plan_.is_persistent() && terms_.runs == 0) busy = std::max(busy, kBlock / beside);
     const double all_waves = static_cast<double>(out_.waves),
@@ -136,8 +131,9 @@ class Pricer {
     // Beside the first and the last of a block's turns little comes from memory.
     const double apart = plan_.has_loader() ? kFirst + out_.epilogue + fix_up : 0;
     const double inner = (clocks - apart) / machine_.clock;
-    out_.microseconds = (plan_.has_loader() ? together(inner, out_.memory, kUnitsAndMemory) : std::max(inner, out_.memory)) +
-                        apart / machine_.clock + machine_.launch;
+    out_.microseconds =
+        (plan_.has_loader() ? together(inner, out_.memory, kUnitsAndMemory) : std::max(inner, out_.memory)) +
+        apart / machine_.clock + machine_.launch;
     if (out_.over_lines == 0) out_.microseconds *= terms_.in_step;
     const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
                                                          {out_.issue, "issue"},
@@ -145,7 +141,7 @@ class Pricer {
                                                          {out_.l2, "l2"},
                                                          {out_.epilogue, "results"}};
     out_.tiles = tiles_, out_.places = all_waves * taken * wave, out_.multiprocessors = taken;
-    out_.barriers = waits_ + (out_.epilogue > 0 ? kResultLatency : 0);
+    out_.barriers = waits_;
     out_.limit = out_.memory > clocks / machine_.clock ? "memory" : std::ranges::max(units).second;
     return is_known_ ? std::optional(out_) : std::nullopt;
   }
@@ -168,6 +164,7 @@ class Pricer {
   bool is_in(const Region& r, Space space) const { return p_.buffer(p_.root(r.buffer)).space == space; }
 
   void count(const Body& body, double times) {
+    const int64_t threads = threads_;  // a role of the program's own has others
     for (const Stmt& s : body) {
       if (const auto* n = s.as<For>()) {
         int64_t turns = std::max<int64_t>(known(n->extent), 0);
@@ -180,7 +177,7 @@ class Pricer {
       } else if (const auto* n = s.as<Let>())
         known_[n->var] = substitute(n->value, known_);
       else if (const auto* n = s.as<ir::Role>())
-        in_role(*n, times);
+        has_roles_ = true, threads_ = n->end - n->begin, count(n->body, times);
       else if (const auto* n = s.as<If>())
         branch(*n, times);
       else if (const auto* n = s.as<Gemm>())
@@ -193,14 +190,8 @@ class Pricer {
         is_known_ = false;
       else
         out_.issue += times * combined(s) / machine_.plain;
+      threads_ = threads;
     }
-  }
-  // Of the program's own: its threads are those of what it holds.
-  void in_role(const ir::Role& role, double times) {
-    has_roles_ = true;
-    const int64_t all = std::exchange(threads_, role.end - role.begin);
-    count(role.body, times);
-    threads_ = all;
   }
   // Elements that an op combines along a dimension.
   double combined(const Stmt& s) {
@@ -230,9 +221,7 @@ class Pricer {
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
-    double round = (kRoundTrip + product_) / static_cast<double>(slots);
-    if (in_turn) round = std::max(round, terms_.least_turn);
-    slots_ += turns * round;
+    slots_ += turns * (kRoundTrip + product_) / static_cast<double>(slots);
     // What stands around one team's product runs beside the other's; pairs of blocks keep step.
     const double alone =
         in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);
@@ -243,11 +232,6 @@ class Pricer {
   double warpgroups() const {
     const auto computes = std::ranges::find(plan_.roles, Role::Job::Compute, &Role::job);
     return static_cast<double>(computes->warps * kWarpThreads / target::kWarpgroupThreads);
-  }
-  double bytes_of_rings() const {
-    double bytes = 0;
-    for (const Ring& r : plan_.rings) bytes += r.ahead ? static_cast<double>(r.slots * r.bytes) : 0;
-    return bytes;
   }
   int64_t multiprocessors_taken() const {
     const int64_t all = target_.multiprocessors, parts = terms_.blocks_a_tile;
@@ -305,8 +289,8 @@ class Pricer {
   // Of the time that its bytes take, what they take that TMA brings in rows of a panel.
   double short_rows(const Copy& c) {
     const auto span = static_cast<double>(analysis::panel_span(p_, p_.root(c.to.buffer)));
+    if (!plan_.has_loader() || span == 0) return 1;
     const double row = extent(c.to, 0) * p_.buffer(c.to.buffer).type.bits / 8;
-    if (!plan_.has_loader() || span == 0 || row == 0) return 1;
     return 1 + kShortRow * std::max(0.0, std::ceil(row / span) * kLineBytes / row - 1);
   }
   // Boxes that cover a tensor along a dimension, of which the last may reach beyond it.
@@ -407,9 +391,9 @@ class Pricer {
   Terms terms_;         // of the plan's schedules
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
-  double product_ = 0;             // clocks of the last one that was counted
-  double slots_ = 0, alone_ = 0;   // of turns, by their slots, and that nothing else runs beside
-  int64_t threads_ = 0;            // that do what is counted
+  double product_ = 0;            // clocks of the last one that was counted
+  double slots_ = 0, alone_ = 0;  // of turns, by their slots, and that nothing else runs beside
+  int64_t threads_ = 0;           // that do what is counted
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
   Price out_;

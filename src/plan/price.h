@@ -19,7 +19,7 @@ struct Price {
   double issue = 0;            // elementwise code and reductions, functions of the special unit included
   double special = 0;          // of that, exponentials and the like
   double epilogue = 0;         // results on their way to memory
-  double barriers = 0;         // no unit is busy: threads wait for each other, or for results to leave
+  double barriers = 0;         // no unit is busy: threads wait for each other
   double tiles = 0;            // of the grid
   double places = 0;           // for them in all waves: the last is not always full
   double multiprocessors = 0;  // that take them

@@ -10,9 +10,9 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kMostParts = 8;  // blocks of a cluster that every device of sm_90 has room for (CUDA guide)
-// Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted to products of 1
-// to 256 rows on an H100, bench/results/2026-11-25-library.json).
-constexpr double kPeerBytes = 32, kPeerLatency = 2300;
+// Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted, as price.cpp
+// says).
+constexpr double kPeerBytes = 32, kPeerLatency = 2000;
 constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,

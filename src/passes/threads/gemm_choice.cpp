@@ -50,7 +50,8 @@ std::string misfit_mma(const ProgramTables& p, const Region& r, bool k_is_last, 
 }
 
 bool divide(GemmChoice& c, const Wanted& w, int64_t warps, int64_t unit_m, int64_t unit_n, bool rows_first) {
-  const auto grid = analysis::divide_warps(w.gemm.policy, w.extents.rows, w.extents.columns, warps, unit_m, unit_n, rows_first);
+  const auto grid =
+      analysis::divide_warps(w.gemm.policy, w.extents.rows, w.extents.columns, warps, unit_m, unit_n, rows_first);
   if (grid) c.warps_m = grid->m, c.warps_n = grid->n;
   return grid.has_value();
 }
@@ -89,9 +90,13 @@ std::string choose_wgmma(GemmChoice& c, const Wanted& w) {
     return "the accumulators of a thread are more than its registers";
   if (std::string why = fragment_misfit(w); !why.empty()) return why;
   if (!w.place.a_in_registers)
-    if (std::string why = analysis::misfit_of_panels(w.p, w.gemm.a, {!w.gemm.transpose_a, i->transposes, i->a_k(), own_rows}); !why.empty())
+    if (std::string why =
+            analysis::misfit_of_panels(w.p, w.gemm.a, {!w.gemm.transpose_a, i->transposes, i->a_k(), own_rows});
+        !why.empty())
       return why;
-  if (std::string why = analysis::misfit_of_panels(w.p, w.gemm.b, {w.gemm.transpose_b, i->transposes, i->k(), at_once}); !why.empty()) return why;
+  if (std::string why = analysis::misfit_of_panels(w.p, w.gemm.b, {w.gemm.transpose_b, i->transposes, i->k(), at_once});
+      !why.empty())
+    return why;
   c.wgmma = i;
   return "";
 }
@@ -210,6 +215,5 @@ FragmentLayout operand_of(const GemmChoice& c, int64_t rows, int64_t k) {
   const WarpGrid grid{c.warps_m, c.warps_n};
   return c.wgmma ? wgmma_a(rows, k, c.wgmma->a.bits, grid) : mma_a(rows, k, c.mma->a.bits, grid);
 }
-
 
 }  // namespace tilewright::passes

@@ -23,8 +23,8 @@ std::optional<WarpGrid> warpgroups_of(const Gemm& n, const analysis::ThreadSet& 
   const size_t rank = n.c.extent.size();
   const auto rows = constant_int(n.c.extent[rank - 2]), columns = constant_int(n.c.extent[rank - 1]);
   if (!rows || !columns || n.is_sparse() || threads.count() % target::kWarpgroupThreads != 0) return std::nullopt;
-  return analysis::divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads, target::kWgmmaRows, 8,
-                      true);
+  return analysis::divide_warps(n.policy, *rows, *columns, threads.count() / target::kWarpgroupThreads,
+                                target::kWgmmaRows, 8, true);
 }
 
 // Bytes of a row of b that each instruction of the gemm reads; 0: it is none of wgmma's, or b lies along k.
