@@ -12,6 +12,10 @@ using namespace ir;
 
 namespace {
 
+// Clocks of a turn of teams that take tiles in turn, at least: until both blocks have released a slot and it is full
+// again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 alone, 506 and 471 as
+// pairs; where all teams share a tile there is no such least).
+constexpr double kPairTurn = 500;
 // Pairs wait for one another in more than turns (fitted, as price.cpp says). Rows over two lines show no such share.
 constexpr double kPairsOfWholeLines = 1.1;
 
@@ -64,7 +68,9 @@ std::vector<std::string> otherwise(const Plan& plan, const ProgramTables& progra
   return out;
 }
 
-void price_of_pairs(const Use& use, Terms& terms) { terms.halved = use.tile, terms.in_step = kPairsOfWholeLines; }
+void price_of_pairs(const Use& use, Terms& terms) {
+  terms.halved = use.tile, terms.least_turn = kPairTurn, terms.in_step = kPairsOfWholeLines;
+}
 
 }  // namespace
 

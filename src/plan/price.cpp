@@ -34,8 +34,7 @@ constexpr double kUnits = 10, kUnitsAndMemory = 3.6;
 constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
 // Of the time that its bytes take, which a row of a tile takes that is less than a line (fitted).
 constexpr double kShortRow = 0.5;
-// Of the time that the L2 cache takes, what is for other multiprocessors' sake: where few take part it gives each more
-// (fitted).
+// Of the time that the L2 cache takes, what is for the sake of other multiprocessors: of few each gets more (fitted).
 constexpr double kOthers = 0.65;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
@@ -48,19 +47,17 @@ constexpr double kInTheWay = 0.2;
 constexpr double kInTurns = 0.75;
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
 // they lie together in groups of 16 or 18 (fitted to products of 1 to 256 rows on an H100,
-// bench/results/2026-11-25-library.json, as what says `small products` below: 33 clusters of three run at a time and 43
-// do not, 22 of four do and 32 do not; 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
+// bench/results/2026-11-25-library.json: 33 clusters of three run at a time and 43 do not, 22 of four do and 32 do not;
+// 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
 constexpr double kInClusters = 0.78;
 // Clocks around a product for which its turn waits before it releases what it multiplied (fitted).
 constexpr double kTurnAlone = 180;
-// Clocks from a release until the slot is full again: with the product that uses it that is a slot's round, of which
-// those of all slots run beside each other (fitted).
+// Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted).
 constexpr double kRoundTrip = 1950;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
-// takes (fitted to six products of 16 and 64 rows in tiles of 192 and 256, bench/results/2026-11-28-random-3.json and
-// -4.json: 6.1, 6.3, 6.6, 6.8, 7.0, 6.1).
+// takes (fitted to six products of 16 and 64 rows, bench/results/2026-11-28-random-3.json and -4.json: 6.1 to 7.0).
 constexpr double kLineBeyond = 6.5;
-// What others have written into the L2 cache leaves it for what comes from memory (fitted).
+// What others have written into the L2 cache leaves it for what comes from memory (fitted to the same products).
 constexpr double kLeavingBytes = 20e6;
 // Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
 constexpr double kBlock = 800;
@@ -96,7 +93,7 @@ class Pricer {
     out_.epilogue += terms_.latency;
     double fix_up = 0;  // sums that one block leaves and another adds
     for (BufferId id : added_to_) fix_up += terms_.trips * bytes_of_tile(id) / machine_.result_bytes;
-    if (terms_.runs > 0) fix_up += terms_.meeting + out_.epilogue;
+    if (terms_.runs > 0) fix_up += out_.epilogue;
     const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     // Tiles that are on a multiprocessor at a time, of blocks side by side.
@@ -221,7 +218,8 @@ class Pricer {
     for (const Ring& r : plan_.rings)
       if (r.ahead) slots = std::min(slots, r.slots);
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
-    slots_ += turns * (kRoundTrip + product_) / static_cast<double>(slots);
+    const double round = (kRoundTrip + product_) / static_cast<double>(slots);
+    slots_ += turns * std::max(round, in_turn ? terms_.least_turn : 0);
     // What stands around one team's product runs beside the other's; pairs of blocks keep step.
     const double alone =
         in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);

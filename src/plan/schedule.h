@@ -30,9 +30,9 @@ struct Terms {
   double latency = 0;         // clocks until the last of them is there
   int64_t runs = 0;           // blocks that take equal runs of turns: no wave is half empty; 0: they take tiles
   double trips = 0;           // of a sum, to memory or back, behind the last turn
-  double meeting = 0;         // clocks until all blocks of the grid have met there
   ir::BufferId halved = {};   // a tile of which a block brings half
-  double in_step = 1;         // by which blocks that wait for each other take longer
+  double least_turn = 0, in_step = 1;  // ...: clocks of a turn of teams in turn; by which blocks that wait for each
+                                       // other take longer
 };
 
 struct Schedule {

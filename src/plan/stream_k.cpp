@@ -9,7 +9,6 @@ namespace tilewright::plan {
 namespace {
 
 constexpr int64_t kMostBlocks = 1 << 20;
-constexpr double kGridMeets = 2000;  // clocks until all blocks know that all have come (assumed)
 
 std::optional<Use> find(const Request& of, const Wish& wish, std::string& why) {
   const int64_t blocks = wish.number.value_or(of.target.multiprocessors);
@@ -28,7 +27,7 @@ std::vector<std::string> otherwise(const Plan& plan, const ir::ProgramTables&, c
 }
 
 void price(const Use& use, Terms& terms) {
-  terms.runs = use.number, terms.meeting = kGridMeets;
+  terms.runs = use.number;
   terms.trips = 2;  // one block leaves a sum, another fetches it
 }
 
