@@ -12,9 +12,8 @@ using namespace ir;
 
 namespace {
 
-// Clocks of a turn of teams that take tiles in turn, at least: until both blocks have released a slot and it is full
-// again (fitted to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 alone, 506 and 471 as
-// pairs; where all teams share a tile there is no such least).
+// Clocks of a turn of teams that take tiles in turn, at least: both blocks release a slot before it is filled (fitted
+// to bench/results/2026-11-25-pairs.json: 4096 cubed in 64x128 tiles takes 427 alone, 506 and 471 as pairs).
 constexpr double kPairTurn = 500;
 // Pairs wait for one another in more than turns (fitted, as price.cpp says). Rows over two lines show no such share.
 constexpr double kPairsOfWholeLines = 1.1;

@@ -27,8 +27,7 @@ std::vector<std::string> otherwise(const Plan& plan, const ir::ProgramTables&, c
 }
 
 void price(const Use& use, Terms& terms) {
-  terms.runs = use.number;
-  terms.trips = 2;  // one block leaves a sum, another fetches it
+  terms.runs = use.number, terms.trips = 2;  // one block leaves a sum, another fetches it
 }
 
 }  // namespace
