@@ -42,8 +42,7 @@ constexpr int64_t kWide =
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 
-// Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered: of several at a
-// time.
+// Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring

@@ -24,11 +24,10 @@ using namespace target;
 
 namespace {
 
-// The constants of the model beside the rates of units. Those that are marked so are fitted to measurements on an H200:
-// to half of the shapes of 922 random products (bench/results/2026-11-28-random-5.json to 2026-11-30-random.json), with
-// the other half and 2026-11-30-ranks.json beside (docs/cost_model.md has all three).
-// Units that run beside each other are in each other's way the more, the nearer they are to equally busy, and so are
-// they and the device's memory: together they take the norm of these powers of what each takes (fitted).
+// The constants of the model beside the rates of units. Those that are marked so are fitted to half of the shapes of
+// 922 random products on an H200 (docs/cost_model.md says which, and how near the others are). Units that run beside
+// each other are in each other's way the more, the nearer they are to equally busy, and so are they and the device's
+// memory: together they take the norm of these powers of what each takes (fitted).
 constexpr double kUnits = 10, kUnitsAndMemory = 3.6;
 // A row of a tile is a line of the cache, or reaches into the next one (fitted).
 constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
@@ -36,19 +35,20 @@ constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
 constexpr double kShortRow = 0.5;
 // Of the time that the L2 cache takes, what is for the sake of other multiprocessors: of few each gets more (fitted).
 constexpr double kOthers = 0.65;
+// Of the L2 cache's time, what operands take that stay in it; and by how much longer those take that neighbouring
+// blocks do not share, the less of all operands stays there (fitted).
+constexpr double kNear = 0.86, kFar = 0.33, kStayingBytes = 25e6;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
 constexpr double kInTheWay = 0.2;
 // The same of loops in which a warpgroup's products and its other code wait for each other, divided by the warpgroups:
-// only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json: 0.43
-// of two warpgroups and dim 64, 0.28 of dim 128, 0.26 of three).
+// only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json).
 constexpr double kInTurns = 0.75;
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
-// they lie together in groups of 16 or 18 (fitted to products of 1 to 256 rows on an H100,
-// bench/results/2026-11-25-library.json: 33 clusters of three run at a time and 43 do not, 22 of four do and 32 do not;
-// 128x2112x7168 in 64x96 tiles 28.3 us by two, 34.8 by three).
+// they lie together in groups of 16 or 18 (bench/results/2026-11-25-library.json, an H100: 33 clusters of three run at
+// a time and 43 do not, 22 of four do and 32 do not).
 constexpr double kInClusters = 0.78;
 // Clocks around a product for which its turn waits before it releases what it multiplied (fitted).
 constexpr double kTurnAlone = 180;
@@ -276,13 +276,20 @@ class Pricer {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
       const double part = c.to.buffer == terms_.halved ? kHalf : 1;
-      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c);
+      const double reads = memory_bytes(true), far = is_far(c) ? kFar * reads / (reads + kStayingBytes) : 0;
+      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c) * kNear * (1 + far);
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
       if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
     }
     if (leaves) out_.epilogue += times * bytes(c.to) / machine_.result_bytes;
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
+  }
+  // Whether blocks that are neighbours in the launch's order bring other tiles.
+  bool is_far(const Copy& c) const {
+    if (launch_.swizzle.panel == 0 || launch_.block.size() < 2) return false;
+    const VarId along = launch_.block[launch_.swizzle.order == RasterOrder::Row ? 1 : 0];
+    return std::ranges::any_of(c.from.min, [&](const Expr& e) { return used_vars(e).contains(along); });
   }
   // Of the time that its bytes take, what they take that TMA brings in rows of a panel.
   double short_rows(const Copy& c) {

@@ -15,12 +15,12 @@ constexpr int64_t kMostParts = 8;  // blocks of a cluster that every device of s
 constexpr double kPeerBytes = 32, kPeerLatency = 2000;
 constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
-// Measured on an H200 (bench/results/2026-11-23-split.json): 64 tiles of 256x4096x14336 take 73 us alone, 59 in pairs,
-// 85 by three; 22 of 128x4096x16384 124, 72, 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters
-// do not all find room; 15 of 640x384x5760 31, 22, 19, 18. How much of the sum each block has to make: of 222 products
-// (2026-11-28-split.json) those in pairs of at least 960 elements a block take 0.90 of the time in geometric mean (5 of
-// 43 more, by up to a tenth), of 750 to 900 0.98 (14 of 44 more), of fewer than 450 1.13; by three blocks of at least
-// 480 elements 0.79 (2 of 46 more); four of fewer than 900 take longer than three, of more 3% less.
+// Measured on an H200 (bench/results/2026-11-23-split.json): 22 tiles of 128x4096x16384 take 124 us alone, 72 in pairs,
+// 57 by three; 32 of 128x4096x7168 40, 31, 32 and 42 by four, whose clusters do not all find room. How much of the sum
+// each block has to make: of 222 products (2026-11-28-split.json) those in pairs of at least 960 elements a block take
+// 0.90 of the time in geometric mean (5 of 43 more, by up to a tenth), of 750 to 900 0.98 (14 of 44 more), of fewer
+// than 450 1.13; by three blocks of at least 480 elements 0.79 (2 of 46 more); four of fewer than 900 take longer than
+// three, of more 3% less.
 constexpr std::pair<int64_t, int64_t> kShares[] = {{4, 900}, {3, 480}, {2, 960}};  // blocks, least elements of each
 
 // Among how many blocks the turns are shared where nobody says: a launch of products whose tiles leave at least half of

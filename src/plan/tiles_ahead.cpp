@@ -33,9 +33,8 @@ constexpr int64_t kLeft = 8 * 1024;
 constexpr int64_t kWorthBringing = 64 * 1024;
 
 // Whether all elements of a tile go through a function that takes the special unit, or many instructions: what brings
-// the next tile meanwhile has time to. Measured on an H100 (bench/results/2026-11-28-rows.json): softmax of 64 KB rows
-// takes 763 us by 256, 512 and 1,024 threads, for 1,049, 823 and 843; RMSNorm 747, 748 and 753 for 791, 725 and 715,
-// and softmax of 16 KB rows by 1,024 threads 957 for 897.
+// the next tile meanwhile has time to (bench/results/2026-11-28-rows.json, an H100: softmax of 64 KB rows by 512
+// threads 763 us for 823, RMSNorm 748 for 725, softmax of 16 KB rows by 1,024 threads 957 for 897).
 bool is_worth_it(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target) {
   int64_t brought = 0, room = target.shared_bytes - kLeft, elements = 0;
   for (const Ring& r : plan.rings) {
