@@ -35,10 +35,9 @@ constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
 // For accumulators of more than kManyAccumulators a thread.
 constexpr Registers kOfManyAccumulators = {24, 240};
 constexpr int64_t kManyAccumulators = 192;
-// Of two blocks a multiprocessor, one warpgroup of each of which computes.
-constexpr Registers kSideBySide = {24, 232};
-constexpr int64_t kWide =
-    128;  // accumulators a thread that, with what is made of them, want a multiprocessor's registers
+constexpr Registers kSideBySide = {24, 232};  // of two blocks a multiprocessor, of one warpgroup that computes each
+// Accumulators a thread that, with what is made of them, want a multiprocessor's registers.
+constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 

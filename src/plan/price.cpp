@@ -96,7 +96,6 @@ class Pricer {
     if (terms_.runs > 0) fix_up += out_.epilogue;
     const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
-    // Tiles that are on a multiprocessor at a time, of blocks side by side.
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
                                                                : blocks_beside(p_, launch_, target_));
     const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
@@ -190,7 +189,6 @@ class Pricer {
       threads_ = threads;
     }
   }
-  // Elements that an op combines along a dimension.
   double combined(const Stmt& s) {
     return match(s->op, [&]<class Op>(const Op& op) {
       if constexpr (CombinesAlong<Op>)
