@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """docs/cost_model.md and docs/tuner.md: what the cost model expects beside what was measured (bench/results), and how far a tuner gets
 that asks it. tools/model_pages.py writes predictions and pages again (with the package on PYTHONPATH); --pages the pages alone, from
-the predictions that are committed; tests/python/test_model_pages.py holds both."""
+the predictions that are committed; tests/python/test_model_pages.py holds both. --of FILE prints how near and how well ranked the model
+has the products of a file of bench/gpu/peers.py, shape by shape (docs/measuring.md)."""
 import functools
 import json
 import pathlib
 import re
 import statistics
 import sys
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench/results"
@@ -92,7 +94,10 @@ def _kept():
 # and tiles shared by pairs, and do not count; -5 is from before rings had four slots where there is room, which products of two or
 # three stages may have got. The files of 2026-11-29 are from before that, too: what it changed of them was measured again, in -slots.
 SLOTS = "2026-11-29-slots"
-RANDOM = {"2026-11-29-random-2": 2, "2026-11-29-random": 2, "2026-11-28-random-5": 4}  # and from how many stages on it counts
+RANDOM = {"2026-11-30-ranks": 2, "2026-11-30-random": 2, "2026-11-29-random-2": 2, "2026-11-29-random": 2, "2026-11-28-random-5": 4}  # and from how many stages on it counts
+# Of what was measured under another plan than the one that is taken now, the line of that one's work.
+WORKS = "2026-11-30-works"
+RANKS = "2026-11-30-ranks"  # twelve tiles a shape, none of which the model is fitted to
 
 
 # Of these pairs of blocks share a tile now and did not, or the other way round: they were measured under another plan.
@@ -111,14 +116,37 @@ def _random():
             seen.add((case, choice))
             yield {"family": "random", "case": case, "choice": choice, "machine": "H200", "us": us}
 
-    for row in json.loads((RESULTS / f"{SLOTS}.json").read_text(encoding="utf-8"))["after"]:
-        operand, order, M, N, K, choice = row["case"].split()
-        yield from row_of(f"gemm {operand} {order} {M}x{N}x{K}", choice, row["us"][""])
     for file, stages in RANDOM.items():
-        for row in _results(file):
-            choice = row["name"].removeprefix("tilewright ")
-            if choice != row["name"] and row.get("burst") and int(re.split("[x:]", choice)[3]) >= stages:
-                yield from row_of(row["case"], choice, row["burst"]["us"])
+        if file == "2026-11-29-random-2":
+            for row in json.loads((RESULTS / f"{SLOTS}.json").read_text(encoding="utf-8"))["after"]:
+                operand, order, M, N, K, choice = row["case"].split()
+                yield from row_of(f"gemm {operand} {order} {M}x{N}x{K}", choice, row["us"][""])
+        for case, choice, us in products_of(_results(file)):
+            if int(re.split("[x:]", choice)[3]) >= stages:
+                yield from row_of(case, choice, us)
+
+
+def products_of(rows):
+    """(case, choice, microseconds) of ours among the rows of bench/gpu/peers.py."""
+    for row in rows:
+        choice = row["name"].removeprefix("tilewright ")
+        if choice != row["name"] and row.get("burst"):
+            yield row["case"], choice, row["burst"]["us"]
+
+
+@functools.cache
+def _works():
+    return {(row["case"], row["choice"]): row["work"] for row in _results(WORKS)}
+
+
+def held_out(row):
+    """Whether a random product's shape is of the half that no constant is fitted to."""
+    return zlib.crc32(row["case"].encode()) % 2 == 1
+
+
+@functools.cache
+def _ranked():
+    return {(case, choice) for case, choice, _ in products_of(_results(RANKS))}
 
 
 def _library():
@@ -215,7 +243,8 @@ def _predict(row):
 
     try:
         if row["family"] == "random":
-            found = cost.predict(_product(row["case"], row["choice"]), row["machine"])
+            program, work = _product(row["case"], row["choice"]), _works().get((row["case"], row["choice"]))
+            found = cost.predict(program.with_plan(work) if work else program, row["machine"])
             return found.us, _plan_in_short(found.launches[0])
         if row["family"] == "rows":
             function = row["options"]
