@@ -357,9 +357,26 @@ def _correlation(one, other):
         return 0.0
 
 
-def ranks_within_shapes(rows):
-    """Rank correlation of predicted and measured times of random tiles of one shape: of all of them, each in parts of its shape's
-    geometric mean; the mean over shapes of three tiles or more; and over those of six or more. With how many there are of each."""
+TIE = 1.02  # measured times that are no further apart have no order: their noise is 1 to 2%
+
+
+def _ranks_of_pairs(values, alike):
+    """As _ranks, but that pairs of `alike` count as equal whatever their values."""
+    each = range(len(values))
+    return [sum(0.5 if (i, j) in alike else (values[j] < values[i]) + (values[j] == values[i]) / 2 for j in each if j != i) for i in each]
+
+
+def ranks_of_shape(predicted, measured):
+    """(rank correlation, the same with ties within 2% counted as ties; None: all are)."""
+    each = range(len(measured))
+    alike = {(i, j) for i in each for j in each if max(measured[i], measured[j]) <= TIE * min(measured[i], measured[j])}
+    with_ties = None if len(alike) == len(measured) ** 2 else _correlation(*(_ranks_of_pairs(v, alike) for v in (predicted, measured)))
+    return _correlation(_ranks(predicted), _ranks(measured)), with_ties
+
+
+def ranks_within_shapes(rows, least=3):
+    """Of random tiles of one shape: {"all": rank correlation of all, each in parts of its shape's geometric mean, "tiles": how many, "shapes": how
+    many have at least `least`, "mean" and "median" over those, "with ties": the mean where times within 2% are ties}."""
     shapes = {}
     for row in rows:
         if row["family"] == "random" and row["predicted"]:
@@ -370,21 +387,50 @@ def ranks_within_shapes(rows):
             for values, into in zip(zip(*own), both):
                 mean = statistics.geometric_mean(values)
                 into.extend(v / mean for v in values)
-    out = [(_correlation(*map(_ranks, both)), len(both[0]))]
-    for least in (3, 6):
-        each = [_correlation(*(_ranks(list(values)) for values in zip(*own))) for own in shapes.values() if len(own) >= least]
-        out.append((statistics.mean(each), len(each)))
-    return out
+    each = [ranks_of_shape(*(list(values) for values in zip(*own))) for own in shapes.values() if len(own) >= least]
+    plain, tied = [one for one, _ in each], [other for _, other in each if other is not None]
+    return {"all": _correlation(*map(_ranks, both)), "tiles": len(both[0]), "shapes": len(each), "mean": statistics.mean(plain),
+            "median": statistics.median(plain), "with ties": statistics.mean(tied)}  # fmt: skip
+
+
+def sets_of_random(rows):
+    """{what: rows} of random products: those that constants are fitted to, and those that they are not."""
+    random = [row for row in rows if row["family"] == "random"]
+    drawn = [row for row in random if (row["case"], row["choice"]) not in _ranked()]
+    return {
+        "the half of the shapes that constants are fitted to": ([row for row in drawn if not held_out(row)], 3),
+        "the other half": ([row for row in drawn if held_out(row)], 3),
+        "shapes of twelve tiles, fitted to none": ([row for row in random if (row["case"], row["choice"]) in _ranked()], 6),
+    }
 
 
 def said_of_ranks(rows):
-    (all_of_them, tiles), (three, shapes), (six, of_six) = ranks_within_shapes(rows)
-    text = (f"Which of the random tiles of one shape is faster: the rank correlation of predicted and measured times is {all_of_them:.2f} over {tiles} tiles, "
-            f"each in parts of its shape's mean. Shape by shape, where three tiles are the most that many have and a program's tiles are often the same but for "
-            f"stages, it is {three:.2f} in the mean of {shapes}, and {six:.2f} of the {of_six} with six or more. Kernels that were "
-            f"measured again are 1% apart in the median; predictions with errors of 3% at random would reach 0.90 here. The model's terms, and how much longer "
-            f"a slot waits for memory, were chosen with these products in view; no other constant is fitted to them.")  # fmt: skip
-    return ["", *_wrapped(text, 0), ""]
+    text = ("Which of the random tiles of one shape is faster: rank correlations of predicted and measured times. Within a shape: the mean over shapes of "
+            "three tiles and more (of six in the last row); beside it the mean where measured times within 2% count as ties, since kernels that are measured "
+            "again are 1% apart in the median. Over all: of all tiles, each in parts of its shape's mean. Three tiles of a shape have few orders, and a "
+            "program's tiles are often the same but for stages.")  # fmt: skip
+    lines = ["", *_wrapped(text, 0), "", "| Random products, H200 | Tiles | Median error | Shapes | Within a shape | Ties within 2% | Over all |",
+             "|---|--:|--:|--:|--:|--:|--:|"]  # fmt: skip
+    for what, (own, least) in sets_of_random(rows).items():
+        found = ranks_within_shapes(own, least)
+        off = statistics.median(abs(_off(row)) for row in own)
+        lines.append(f"| {what} | {len(own)} | {off:.1%} | {found['shapes']} | {found['mean']:.2f} | {found['with ties']:.2f} | {found['all']:.2f} |")
+    return [*lines, ""]
+
+
+def said_of_file(path):
+    """How near the model is to the products of a file of bench/gpu/peers.py, and how well it ranks each shape's tiles."""
+    rows = [{"family": "random", "case": case, "choice": choice, "machine": "H200", "us": us}
+            for case, choice, us in products_of(json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["rows"])]  # fmt: skip
+    rows = [row for row in predicted(rows) if row["predicted"]]
+    for case in dict.fromkeys(row["case"] for row in rows):
+        own = [row for row in rows if row["case"] == case]
+        plain, tied = ranks_of_shape([row["predicted"] for row in own], [row["us"] for row in own])
+        off = statistics.median(abs(_off(row)) for row in own)
+        yield f"{case:40} {len(own):3} tiles, median error {off:6.1%}, rank correlation {plain:5.2f}, with ties " + (f"{tied:5.2f}" if tied is not None else "-")
+    found = ranks_within_shapes(rows)
+    yield (f"{found['tiles']} tiles: median error {statistics.median(abs(_off(row)) for row in rows):.1%}; rank correlation within {found['shapes']} shapes "
+           f"{found['mean']:.3f} in the mean, {found['median']:.3f} in the median, {found['with ties']:.3f} with ties; over all {found['all']:.3f}")  # fmt: skip
 
 
 def far_ones(rows):
@@ -467,6 +513,9 @@ def pages():
 
 
 def main():
+    if "--of" in sys.argv:
+        print(*said_of_file(sys.argv[sys.argv.index("--of") + 1]), sep="\n")
+        return 0
     if "--pages" not in sys.argv:
         rows = predicted(measured())
         what = "what tilewright.cost expects of programs that were measured; tools/model_pages.py writes it"

@@ -50,8 +50,12 @@ def test_how_good_the_model_is_for_random_products():
     assert len(random) >= 300 and all(row["predicted"] for row in random)
     for own in (random, random[::2], random[1::2]):
         assert statistics.median(abs(row["predicted"] / row["us"] - 1) for row in own) <= 0.15
-    (within, tiles), (by_shape, _), _ = model_pages.ranks_within_shapes(random)
-    assert tiles >= 300 and within >= 0.9 and by_shape >= 0.75
+    found = model_pages.ranks_within_shapes(random)
+    assert found["tiles"] >= 300 and found["all"] >= 0.9 and found["mean"] >= 0.8
+    (_, _), (other, _), (ranked, least) = model_pages.sets_of_random(random).values()
+    assert model_pages.ranks_within_shapes(other)["mean"] >= 0.8
+    found = model_pages.ranks_within_shapes(ranked, least)
+    assert found["shapes"] >= 30 and found["mean"] >= 0.9 and found["with ties"] >= 0.93
 
 
 def test_newest_measurement_of_a_product_counts():
@@ -69,10 +73,18 @@ def test_newest_measurement_of_a_product_counts():
 def test_rank_correlation_of_what_is_known():
     row = lambda case, us, predicted: {"family": "random", "case": case, "us": us, "predicted": predicted}  # noqa: E731
     right = [row("a", us, us * 3) for us in (1.0, 2.0, 4.0)] + [row("b", us, us) for us in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]
-    assert model_pages.ranks_within_shapes(right)[1:] == [(pytest.approx(1.0), 2), (pytest.approx(1.0), 1)]
+    assert model_pages.ranks_within_shapes(right) == pytest.approx({"all": 1.0, "tiles": 9, "shapes": 2, "mean": 1.0, "median": 1.0, "with ties": 1.0})
+    assert model_pages.ranks_within_shapes(right, 6)["shapes"] == 1
     wrong = [{**r, "predicted": 1 / r["us"]} for r in right]
-    assert [value for value, _ in model_pages.ranks_within_shapes(wrong)] == pytest.approx([-1.0] * 3)
-    assert model_pages.ranks_within_shapes([{**r, "predicted": 1.0} for r in right])[1][0] == 0.0, "equal predictions say nothing"
+    assert [model_pages.ranks_within_shapes(wrong)[k] for k in ("all", "mean", "with ties")] == pytest.approx([-1.0] * 3)
+    assert model_pages.ranks_within_shapes([{**r, "predicted": 1.0} for r in right])["mean"] == 0.0, "equal predictions say nothing"
+
+
+def test_times_within_two_percent_have_no_order():
+    plain, tied = model_pages.ranks_of_shape([2.0, 1.0, 3.0], [10.0, 10.1, 20.0])
+    assert plain == pytest.approx(0.5) and tied == pytest.approx(1.0)
+    assert model_pages.ranks_of_shape([2.0, 1.0, 3.0], [10.0, 10.3, 20.0])[1] == pytest.approx(0.5)
+    assert model_pages.ranks_of_shape([1.0, 2.0], [10.0, 10.1])[1] is None
 
 
 @pytest.mark.parametrize("order, compiles, lost", [((1, 2, 3), 1, 2.0), ((3, 2, 1), 1, 1.5), ((3, 1, 2), 2, 1.0), ((9, 9, 9), 1, 2.0)])
