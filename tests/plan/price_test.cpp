@@ -132,6 +132,23 @@ TEST(Price, TakesATileThatIsFast) {
   }
 }
 
+// Two warpgroups of 192 rows have 104 columns each, which lie in no whole panels where b is row-major: mma.sync does
+// it, at half the rate (704x376x3840 takes an H200 103 us in such tiles, 2026-11-30-random.json).
+TEST(Price, KnowsWhatWarpgroupsCannotShare) {
+  Row across{"bf16:nn", "768x416x3840", "192x208x64:2:256"}, along{"bf16:nt", "768x416x3840", "192x208x64:2:256"};
+  EXPECT_GT(predict(across), 1.4 * predict(along));
+  Row by_rows{"bf16:nn", "768x416x3840", "128x208x64:2:256"}, likewise{"bf16:nt", "768x416x3840", "128x208x64:2:256"};
+  EXPECT_LT(predict(by_rows), 1.2 * predict(likewise));
+}
+
+// What the L2 cache gives is shared: of a wave that leaves multiprocessors idle each gets more.
+TEST(Price, OfFewMultiprocessorsEachGetsMoreOfTheL2Cache) {
+  Row few{"bf16:nt", "64x1056x8192", "64x32x128:4:128"}, all{"bf16:nt", "256x1056x8192", "64x32x128:4:128"};
+  const double of_few = predict(few), of_all = predict(all);
+  EXPECT_EQ(all.limit, "l2");
+  EXPECT_LT(of_few, 0.85 * of_all);
+}
+
 // The time of a product under a line of its plan.
 double predict(const Row& row, const std::string& line) {
   ir::TileProgram program = product(row);
