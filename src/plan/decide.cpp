@@ -25,13 +25,14 @@ using analysis::FoundRings;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
+constexpr int64_t kMostGroups = 4;  // that compute beside a loader
 constexpr size_t kLoaderWarps = 4;  // of a warpgroup, the least whose registers can be set
 
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
 struct Registers {
   int64_t loader, math;
 };
-constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}, {24, 112}};
 // For accumulators of more than kManyAccumulators a thread.
 constexpr Registers kOfManyAccumulators = {24, 240};
 constexpr int64_t kManyAccumulators = 192;
@@ -136,7 +137,7 @@ class Decider {
     if (math == 2 * kGroup && (!p_.symbols.empty() || loader_reads_memory(p_, launch_, found_))) return kOfSymbols;
     if (math == 2 * kGroup && (limits_.lean_loader || widest_accumulator() > kManyAccumulators))
       return kOfManyAccumulators;
-    return kRegisters[std::min<int64_t>(math / kGroup, 3)];
+    return kRegisters[std::min<int64_t>(math / kGroup, kMostGroups)];
   }
   void give_roles(int64_t math, bool alternating, const Registers& registers) {
     const int64_t warps = math / kWarpThreads, instances = alternating ? 2 : 1;
@@ -308,8 +309,8 @@ std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, 
   if (!target.has.tma) return fmt::format("sm_{} has no TMA", target.arch);
   if (limits.slots < 1) return kNoRoom;
   if (launch.threads.size() != 1) return "the block is not along x alone";
-  if (launch.threads[0] % kGroup != 0 || launch.threads[0] > 3 * kGroup)
-    return "the threads are not one, two or three warpgroups";
+  if (launch.threads[0] % kGroup != 0 || launch.threads[0] > kMostGroups * kGroup)
+    return "the threads are not one to four warpgroups";
   return analysis::why_as_written(launch);
 }
 

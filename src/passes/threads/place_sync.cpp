@@ -41,6 +41,7 @@ struct Touch {
   bool in_flight = false;
   std::set<BufferId> told = {};      // mbarriers on which roles take turns, at which this one has arrived since
   std::vector<int64_t> widths = {};  // of a Map's access: elements that its points span from `min` on; 0: not known
+  std::vector<bool> steady = {};     // of a Map's access: all threads have the same of the index but for its points
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
   std::optional<analysis::OwnElement> of_role = {};  // the same among the threads that do it
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
@@ -242,10 +243,9 @@ class SyncPlacer {
     for (size_t d = 0; d < n.vars.size(); ++d) names[n.vars[d]] = var(point_var(d), p_.var(n.vars[d]).type);
     for (Touch& t : inside) {
       t.of_thread = false, t.own.reset(), t.of_role.reset(), t.of_warp.reset();
-      for (const Expr& e : t.min) t.widths.push_back(width(e, n));
+      for (const Expr& e : t.min) t.widths.push_back(width(e, n)), t.steady.push_back(agree_but_for_points(e, n, s));
       t.points = dealt && own.of(t.min) ? points : nullptr;
       for (Expr& e : t.min) e = substitute(e, names);
-      if (!dealt) widen(t);
       out.push_back(std::move(t));
     }
   }
@@ -278,9 +278,18 @@ class SyncPlacer {
     }
     return out;
   }
+  bool agree_but_for_points(const Expr& e, const Map& n, const Stmt& at) const {
+    const auto* s = e.as<ir::Sum>();
+    const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, e}};
+    return std::ranges::all_of(terms, [&](const Term& t) {
+      const std::set<VarId> used = used_vars(t.value);
+      const bool of_points = std::ranges::any_of(n.vars, [&](VarId v) { return used.contains(v); });
+      return of_points || u_.is_uniform(t.value, at);
+    });
+  }
   // Whether turns of the loop touch other elements along the dimension: the index goes on by at least what the points
   // of a turn span, and nothing else of it changes or differs between threads.
-  bool goes_on(const Touch& t, size_t d, const For& n) const {
+  bool goes_on(const Touch& t, size_t d, const For& n, const std::set<VarId>& changing) const {
     if (t.apart >= 0 || d >= t.widths.size() || t.widths[d] <= 0) return false;
     const auto* s = t.min[d].as<ir::Sum>();
     int64_t step = 0;
@@ -293,7 +302,7 @@ class SyncPlacer {
       bool loads = false;
       walk(term.value, [&](const Expr& x) { loads = loads || x.as<Load>(); });
       for (VarId id : used_vars(term.value))
-        loads = loads || bound_.contains(id) ||
+        loads = loads || changing.contains(id) || (bound_.contains(id) && !t.steady[d]) ||
                 std::find(launch_.thread.begin(), launch_.thread.end(), id) != launch_.thread.end();
       if (loads) return false;
     }
@@ -364,7 +373,7 @@ class SyncPlacer {
            o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
-           o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.own == t.own &&
+           o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.steady == t.steady && o.own == t.own &&
            o.of_role == t.of_role && o.of_warp == t.of_warp && o.of_box == t.of_box && o.in_warp == t.in_warp &&
            o.once_by == t.once_by && o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed &&
            o.lasting == t.lasting && o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() &&
@@ -653,11 +662,16 @@ class SyncPlacer {
       if constexpr (std::is_same_v<Loop, For>) {
         if (t.apart >= 0 && t.turns == n.var) continue;  // of all turns before
         for (size_t d = 0; d < t.min.size(); ++d)
-          if (goes_on(t, d, n)) apart = static_cast<int>(d);
+          if (goes_on(t, d, n, changing)) apart = static_cast<int>(d);
         t.turns = apart >= 0 ? n.var : VarId{};
       }
       t.apart = apart;
-      if (apart < 0) t.min.clear(), t.extent.clear(), t.widths.clear(), t.turns = {};
+      if (apart >= 0) continue;
+      if (t.widths.empty() || t.points)
+        t.min.clear(), t.extent.clear();
+      else
+        widen(t);
+      t.widths.clear(), t.steady.clear(), t.turns = {};
     }
   }
   void branch(const If& n, const Stmt& s, Body& out) {
