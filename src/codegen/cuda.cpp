@@ -608,10 +608,17 @@ class CudaText final : public CudaAsync {
       inside_.pop_back();
       return out;
     };
+    // What is not loaded is zeros.
+    if (a && is_zero_bits(n.b) && is_element(n.a)) return Text{arm(n.a, a, condition)};
     const std::string first = arm(n.a, a, condition), second = arm(n.b, b, "!(" + condition + ")");
     const std::string choose =
         is_plain(n.a->type) ? helper("tw_choose") : fmt::format("{}<{}>", helper("tw_select"), c_type(n.a->type));
     return Text{fmt::format("{}({}, {}, {})", choose, condition, first, second)};
+  }
+  static bool is_zero_bits(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
+  // A number that memory has as registers do.
+  static bool is_element(const Expr& e) {
+    return e.as<Load>() && (e->type.is_int() || e->type == f32 || e->type == f64) && e->type.bits >= 8;
   }
   std::optional<Text> choice(const Select& n) override {
     if (auto loading = loading_choice(n)) return loading;

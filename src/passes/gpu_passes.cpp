@@ -26,6 +26,7 @@
 #include "passes/threads/join_conditions.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
+#include "passes/threads/narrow_bounds.h"
 #include "passes/threads/place_sync.h"
 #include "passes/threads/plain_quotients.h"
 #include "passes/threads/share_values.h"
@@ -491,6 +492,11 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "quotients and functions that all points of a thread have in common are computed once",
      .here = "behind code, whose loops show what is common; before join_conditions, which computes what is left whole",
      .run = [](GpuProgram& p) { share_values(p.threads); },
+     .needs = "lower"},
+    {.name = "narrow_bounds",
+     .what = "what is between 0 and an extent is compared once, without sign, points of an unrolled loop in 32 bits",
+     .here = "behind code; before join_conditions, after which the two comparisons are none of one condition",
+     .run = [](GpuProgram& p) { narrow_bounds(p.threads); },
      .needs = "lower"},
     {.name = "join_conditions",
      .what = "conditions of registers are computed whole, without a branch between their parts",
