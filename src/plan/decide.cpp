@@ -40,6 +40,7 @@ constexpr Registers kSideBySide = {24, 232};  // of two blocks a multiprocessor,
 // Accumulators a thread that, with what is made of them, want a multiprocessor's registers.
 constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
+constexpr int64_t kManyOfFour = 80;   // of a thread of four warpgroups, which has 112
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 
 // Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.
@@ -94,6 +95,9 @@ class Decider {
     if (hints_.no_loader) return refused("the plan that was handed in has none");
     if (hints_.blocks && *hints_.blocks % cluster_blocks(launch_) != 0)
       return refused(fmt::format("{} blocks are no pairs", *hints_.blocks));
+    const int64_t own = product_registers(launch_.threads[0]);
+    if (launch_.threads[0] == kMostGroups * kGroup && own > kManyOfFour)
+      return refused(fmt::format("products of {} registers a thread leave four warpgroups no room beside it", own));
     // A warpgroup alone leaves the matrix unit idle while it does something else: another block's goes on.
     const int64_t team = launch_.threads[0];
     const bool may_share = limits_.side_by_side && fills_device() && widest_accumulator() < kWide &&
@@ -111,7 +115,9 @@ class Decider {
     count_slots(persistent);
     const bool alternating = persistent && team == kGroup && may_alternate() &&
                              (hints_.takes ? hints_.takes == Role::Takes::TilesInTurn : limits_.alternating);
-    plan_.overlap = hints_.overlap.value_or(limits_.overlap && (!side_by_side || product_registers() <= kManyOfOne));
+    const bool room = (!side_by_side || product_registers(kGroup) <= kManyOfOne) &&
+                      (team < kMostGroups * kGroup || own <= kManyOfFour / 2);
+    plan_.overlap = hints_.overlap.value_or(limits_.overlap && room);
     deepen_rings(alternating, persistent);
     const int64_t math = alternating ? 2 * team : team;
     const int64_t blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
@@ -134,9 +140,9 @@ class Decider {
   }
 
   Registers registers_for(int64_t math) const {
+    if (math == 2 * kGroup && limits_.lean_loader) return kOfManyAccumulators;
     if (math == 2 * kGroup && (!p_.symbols.empty() || loader_reads_memory(p_, launch_, found_))) return kOfSymbols;
-    if (math == 2 * kGroup && (limits_.lean_loader || widest_accumulator() > kManyAccumulators))
-      return kOfManyAccumulators;
+    if (math == 2 * kGroup && widest_accumulator() > kManyAccumulators) return kOfManyAccumulators;
     return kRegisters[std::min<int64_t>(math / kGroup, kMostGroups)];
   }
   void give_roles(int64_t math, bool alternating, const Registers& registers) {
@@ -283,13 +289,13 @@ class Decider {
     });
     return most;
   }
-  // Registers of all that products read and write, a thread of one warpgroup.
-  int64_t product_registers() const {
+  // Registers of all that products read and write, of each of so many threads.
+  int64_t product_registers(int64_t threads) const {
     std::set<BufferId> all;
     walk(launch_.body, [&](const Stmt& s) {
       if (const auto* g = s.as<Gemm>()) all.insert({g->a.buffer, g->c.buffer});
     });
-    return analysis::bits_of_fragments(all, p_) / 32 / kGroup;
+    return analysis::bits_of_fragments(all, p_) / 32 / threads;
   }
 
   const std::vector<FoundRing>& rings() const { return found_.rings; }

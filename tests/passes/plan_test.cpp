@@ -215,6 +215,23 @@ TEST(Plans, ThreeWarpgroupsWaitForAProductAfterTheNextScores) {
   }
 }
 
+// Four warpgroups share what is left of a multiprocessor's registers.
+TEST(Plans, FourWarpgroupsComputeBesideALoader) {
+  const Planned p = planned(
+      "program gemm {\n  param A: float16[256, 192]\n  param B: float16[192, 32]\n  param C: float16[256, 32]\n"
+      "  launch gemm(bx: 1) threads(tx: 512) {\n    shared As: float16[256, 64]\n"
+      "    shared Bs: float16[64, 32]\n    fragment acc: float32[256, 32]\n    fill to=acc value=0.0\n"
+      "    for k in 0..3 pipelined(stages=2) {\n      copy from=A[0 : 256, k * 64 : 64] to=As\n"
+      "      copy from=B[k * 64 : 64, 0 : 32] to=Bs\n      gemm a=As b=Bs c=acc\n    }\n"
+      "    copy from=acc to=C\n  }\n}\n");
+  ASSERT_TRUE(p.plan.has_loader()) << p.plan.why_no_loader();
+  int64_t registers = 0, threads = 0;
+  for (const plan::Role& r : p.plan.roles) registers += r.warps * 32 * r.registers, threads += r.warps * 32;
+  EXPECT_EQ(threads, 640);
+  EXPECT_LE(registers, small_gpu().registers_at_launch(threads, 1) * threads);
+  expect_same_meaning(p, {numbers({256, 192}, f16, 5), numbers({192, 32}, f16, 6)}, {256, 32}, f16);
+}
+
 // A block of one tile brings its result away by 64 columns, each from a place of its own.
 TEST(Plans, ResultsOfOneTileLeaveByColumns) {
   const std::string text =
@@ -460,7 +477,8 @@ TEST(Plans, WhatIsRefusedSaysWhy) {
     return planned(t).plan.why_no_loader();
   };
   EXPECT_EQ(planned(text, {.slots = 1}).plan.why_no_loader(), "rings of two slots do not fit in shared memory");
-  EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 96)"), "the threads are not one, two or three warpgroups");
+  EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 96)"), "the threads are not one to four warpgroups");
+  EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 640)"), "the threads are not one to four warpgroups");
   EXPECT_EQ(with("threads(tx: 128)", "threads(tx: 64, ty: 2)"), "the block is not along x alone");
   EXPECT_EQ(with("pipelined(stages=3)", ""),
             "no pipelined loop brings operands of a matrix instruction in copies that TMA does");

@@ -2,6 +2,7 @@
 #pragma once
 #include "analysis/tma.h"
 #include "passes/threads/deal.h"
+#include "passes/threads/open_groups.h"
 #include "passes/threads/placement.h"
 #include "passes/threads/warp_boxes.h"
 
@@ -11,7 +12,7 @@ struct CollectiveLowering {
   Lowering& l;
   const Placement& placement;
   std::map<ir::BufferId, ir::BufferId> registers;   // a fragment, and the local array that holds a thread's part of it
-  std::set<ir::BufferId> in_flight = {};            // local arrays that wgmma's open groups may use
+  OpenGroups open = {};                             // of wgmma, by the local arrays that they use
   int loops = 0;                                    // around the statement at hand
   std::set<ir::BufferId> changed = {};              // roots, by the launch
   std::map<ir::BufferId, WarpBox> warp_boxes = {};  // of tiles that warps bring away by themselves

@@ -179,6 +179,7 @@ class ThreadCode {
     }
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return bulk_group({s}, team);
     if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::Wgmma) c_.open.commit();
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
       return {};
@@ -190,17 +191,24 @@ class ThreadCode {
       const size_t mark = l_.intervals.mark();
       l_.intervals.assume(f.condition);
       const Intervals::Ranges before = l_.intervals.narrow(f.condition);
+      const OpenGroups groups = c_.open;
       f.then_body = body(n->then_body, team);
       l_.intervals.restore(before);
       l_.intervals.forget(mark);
+      const OpenGroups behind = std::exchange(c_.open, groups);
       f.else_body = body(n->else_body, team);
+      if (has_groups({s})) c_.open.join(behind);
       l_.intervals.forget(mark);
       return {l_.make(std::move(f))};
     }
     if (const auto* n = s.as<While>()) {
       ++c_.loops;
       const size_t mark = l_.intervals.mark();
+      if (has_groups({s})) c_.open.forget_order();
+      for (BufferId c : open_at_end(n->body))
+        if (auto found = c_.registers.find(c); found != c_.registers.end()) c_.open.use_since(found->second);
       Body inside = body(n->body, team);
+      if (has_groups({s})) c_.open.forget_order();
       l_.intervals.forget(mark);
       --c_.loops;
       return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
@@ -262,9 +270,8 @@ class ThreadCode {
     if (n.queue == Queue::BulkStore) return bulk_group({s}, team);
     if (n.queue != Queue::Wgmma) return {s};
     Drain named = n;
-    for (BufferId r : c_.in_flight)
+    for (BufferId r : c_.open.drain(n.pending))
       named.registers.push_back({r, {constant(0)}, {constant(constant_int(l_.buffer(r).shape[0]).value_or(0))}});
-    if (n.pending == 0) c_.in_flight.clear();
     return {l_.make(std::move(named))};
   }
 
@@ -275,11 +282,11 @@ class ThreadCode {
               barriers_.within(n.begin, n.end),
               {},
               block_.in_line};
-    const std::set<BufferId> outside = std::exchange(c_.in_flight, {});
+    const OpenGroups outside = std::exchange(c_.open, {});
     const size_t mark = l_.intervals.mark();
     Body out = role_of(n, std::move(team));
     l_.intervals.forget(mark);
-    c_.in_flight = outside;
+    c_.open = outside;
     return out;
   }
   Body role_of(const Role& n, Team team) {
@@ -311,17 +318,17 @@ class ThreadCode {
     const Interval begin = l_.intervals.of(f.begin), extent = l_.intervals.of(f.extent);
     if (begin.low > -kUnbounded && extent.high < kUnbounded)
       l_.intervals.set(f.var, {begin.low, std::max(begin.low, begin.high + extent.high - 1)});
-    walk(n.body, [&](const Stmt& s) {  // what is open at the end of an iteration is at the start of the next
-      if (const auto* g = s.as<Gemm>(); g && g->completion.queue == Queue::Wgmma)
-        if (auto found = c_.registers.find(g->c.buffer); found != c_.registers.end())
-          c_.in_flight.insert(found->second);
-    });
+    const bool groups = has_groups(n.body);
+    if (groups) c_.open.forget_order();
+    for (BufferId c : open_at_end(n.body))
+      if (auto found = c_.registers.find(c); found != c_.registers.end()) c_.open.use_since(found->second);
     ++c_.loops;
     const size_t mark = l_.intervals.mark();
     assume_turn(f, l_);
     const int outside = std::exchange(copy_loops_, 0);
     auto lanes = n.kind == LoopKind::Vectorized && is_plain(n.body) ? lower_lanes(at_once(n), team, c_) : std::nullopt;
     if (!lanes) f.body = body(n.body, team);
+    if (groups) c_.open.forget_order();
     l_.intervals.forget(mark);
     --c_.loops;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.

@@ -65,9 +65,11 @@ class WgmmaLowering {
     w.clear = clear(k);
     if (i_.sparse) w.metadata = {metadata_, {sum({{steps_, row}, {1, k}}, 0, i32)}, {constant(1)}};
     out.push_back(unrolled(k, steps_, {unrolled(row, blocks, {unrolled(part, parts_, {l_.make(w)})})}));
-    c_.in_flight.insert(registers_);
-    if (choice_.a_in_registers) c_.in_flight.insert(words_);
-    if (g_.completion.queue == Queue::Wgmma) return out;
+    if (g_.completion.queue == Queue::Wgmma) {
+      c_.open.use(registers_);
+      if (choice_.a_in_registers) c_.open.use(words_);
+      return out;
+    }
     out.push_back(l_.make(Commit{Queue::Wgmma}));
     out.push_back(l_.make(Drain{Queue::Wgmma, 0, std::move(used)}));
     return out;
