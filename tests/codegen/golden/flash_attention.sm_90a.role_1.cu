@@ -275,7 +275,6 @@
         }
         // flash_attention.cpp:44
         tw_wgmma_wait<0>();
-        tw_hold(acc_s);
         tw_hold(acc_o);
         tw_hold(*(uint32_t(*)[32])acc_s_cast);
         __syncwarp();

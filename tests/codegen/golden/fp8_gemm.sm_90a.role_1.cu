@@ -182,7 +182,6 @@
         scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 4, 127) + bx * 128];
         // fp8_gemm.cpp:44
         tw_wgmma_wait<0>();
-        tw_hold(inner0);
         tw_hold(inner0_other);
         // fp8_gemm.cpp:60
         #pragma unroll

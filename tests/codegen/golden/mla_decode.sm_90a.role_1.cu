@@ -493,7 +493,6 @@
       }
       // mla_decode.cpp:41
       tw_wgmma_wait<0>();
-      tw_hold(acc_s);
       tw_hold(acc_o);
       __syncwarp();
       if ((tx & 31) == 0) {
