@@ -62,7 +62,7 @@ std::vector<std::string> placements_of(const passes::GpuProgram& p) {
                        placement.decided_by.at(id)));
     for (const auto& [id, why] : placement.in_memory)
       line(fmt::format("{} in shared memory: {}", p.tiles.buffer(id).name, why));
-    for (ir::BufferId id : placement.partial) line(p.tiles.buffer(id).name + " in parts");
+    for (const auto& [id, by] : placement.partial) line(p.tiles.buffer(id).name + " in parts");
     ir::walk(p.tiles.launches[i].body, [&](const ir::Stmt& s) {
       const auto* gemm = s.as<ir::Gemm>();
       const auto found = placement.gemms.find(s->id);

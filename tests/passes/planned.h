@@ -44,7 +44,8 @@ inline std::vector<std::vector<std::string>> ring_tiles(const Planned& p) {
 inline Planned planned(const std::string& text, plan::Limits limits = {}) {
   Planned out;
   out.plain = passes::canonicalize(ir::parse(text, "p.tile"));
-  out.program = passes::split_masks(passes::guard_returns(out.plain));
+  out.program = passes::guard_returns(out.plain);
+  passes::split_masks(out.program, small_gpu());
   decide_and_apply(out, limits);
   return out;
 }

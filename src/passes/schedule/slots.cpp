@@ -22,9 +22,14 @@ BufferId ring_of(ProgramTables& p, BufferId buffer, int64_t slots) {
 namespace {
 
 // Dimensions in front of those of the buffer.
-size_t dims_in_front(const IntoSlots::Slot& slot) { return slot.is_row ? 2 : 1; }
+size_t dims_in_front(const IntoSlots::Slot& slot) { return slot.along ? 0 : slot.is_row ? 2 : 1; }
 
 void into_slot(const IntoSlots::Slot& slot, std::vector<Expr>& index) {
+  if (slot.along) {
+    Expr& e = index[*slot.along];
+    e = add(e, cast(slot.number, e->type));
+    return;
+  }
   if (slot.is_row) index.insert(index.begin(), constant(0));
   index.insert(index.begin(), slot.number);
 }

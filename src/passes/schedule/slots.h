@@ -1,4 +1,5 @@
-// Buffers that become rings: a first dimension of slots, and what accesses of the buffer become.
+// Buffers that become rings: a first dimension of slots, and what accesses of the buffer become. Buffers that become
+// parts of a wider one.
 #pragma once
 #include <map>
 
@@ -21,6 +22,7 @@ class IntoSlots {
     ir::BufferId ring;
     ir::Expr number;
     bool is_row = false;  // the buffer has one dimension, its slots are matrices of one row
+    std::optional<size_t> along = {};  // the dimension of which it is the part from `number` on; none: slots have their own
   };
   explicit IntoSlots(std::map<ir::BufferId, Slot> slots) : slots_(std::move(slots)) {}
 

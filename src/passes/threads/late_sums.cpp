@@ -6,6 +6,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/lowering.h"
 #include "scalar/functions.h"
 
 namespace tilewright::passes {
@@ -14,13 +15,26 @@ using namespace ir;
 
 namespace {
 
-// What a statement does with the parts of a sum.
+// What a statement does with the parts of a result.
 enum class Use : uint8_t {
   None,
-  Starts,  // with zero
-  Adds,    // what is added up is a part as well, and what it is multiplied by is of the whole row
+  Starts,  // with zero; where what is joined twice counts once, with anything
+  Adds,    // what is joined is a part as well, and what a sum is multiplied by is of the whole row
   Reads,
 };
+
+// How the parts that a Reduce leaves are joined; none: in whose order they are joined tells. Sums are the engine's to
+// order, those of integers wrap around alike in any order, and of the others the order does not tell: of NaN too, which
+// they ignore or keep, and of zeros, of which the signs are ordered.
+std::optional<Join> joining(const Reduce& r, DType type) {
+  if (type.is_packed() || type.is_bool()) return std::nullopt;
+  if (r.op == ReduceOp::Sum || r.op == ReduceOp::AbsSum) return Join{ReduceOp::Sum, false};
+  const ReduceOp op = r.op == ReduceOp::AbsMax ? ReduceOp::Max : r.op;
+  return Join{op, r.nan_propagate && type.is_float()};
+}
+
+// Whether a part that is joined twice counts once.
+bool is_idempotent(const Join& by) { return by.op != ReduceOp::Sum && by.op != ReduceOp::BitXor; }
 
 // Whether a value is infinite only where it is too large for its type: of others a lane whose part is 0 would make NaN,
 // where the whole sum is infinite.
@@ -90,11 +104,11 @@ class LateSums {
   Body run(const Body& in) {
     walk(in, [&](const Stmt& s) {
       const auto* r = s.as<Reduce>();
-      if (r && r->op == ReduceOp::Sum && lies_in_lanes(*r)) parts_[r->to.buffer].push_back(r);
+      if (r && joining_of(*r) && lies_in_lanes(*r)) parts_[r->to.buffer].push_back(r);
     });
     walk(in, [&](const Stmt& s) { recurrence(s); });
     for (const auto& [to, reduces] : parts_)
-      if (std::ranges::none_of(reduces, &Reduce::clear)) sums_[to];  // what is added up is the sum itself
+      if (std::ranges::none_of(reduces, &Reduce::clear)) sums_[to];  // what is joined is the result itself
     Body out = in;
     for (const auto& [sum, parts] : sums_) out = late(out, sum, parts);
     return out;
@@ -108,7 +122,7 @@ class LateSums {
   bool lies_in_lanes(const Reduce& r) const {
     const FragmentLayout *from = placement_.layout_of(r.from.buffer), *to = placement_.layout_of(r.to.buffer);
     const Buffer& b = p_.buffer(r.to.buffer);
-    if (!from || !to || !b.type.is_float() || !is_whole(r.to, b)) return false;
+    if (!from || !to || !is_whole(r.to, b)) return false;
     if (!from->is_warp_aligned() || !from->uses_all_threads() || !to->is_warp_aligned() || !to->uses_all_threads())
       return false;
     std::set<std::tuple<Home, int64_t, int64_t>> parts, copies;  // extents and strides
@@ -124,7 +138,8 @@ class LateSums {
       if (d.dim < 0) copies.emplace(d.home, d.extent, d.stride);
     return !parts.empty() && parts == copies;
   }
-  // sum[i] = sum[i] * x + part[i], of parts that only such a Map reads.
+  std::optional<Join> joining_of(const Reduce& r) const { return joining(r, p_.buffer(r.to.buffer).type); }
+  // sum[i] = sum[i] * x + part[i], or most[i] = max(most[i], part[i]), of parts that only such a Map reads.
   void recurrence(const Stmt& s) {
     const auto* map = s.as<Map>();
     const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
@@ -153,7 +168,15 @@ class LateSums {
     walk(e, [&](const Expr& x) { found = found || (x.as<Load>() && ids.contains(x.as<Load>()->buffer)); });
     return found;
   }
-  // Whether the sum over lanes of the value is the value of the sums over lanes.
+  // Whether the value of the results is what joins the values of their parts.
+  bool is_joined(const Expr& e, const Map& map, const Buffers& ids, const Join& by) const {
+    if (by.op == ReduceOp::Sum) return is_linear(e, map, ids);
+    if (const auto* n = e.as<Load>()) return ids.contains(n->buffer) && is_element(e, map, n->buffer);
+    if (!mentions(e, ids)) return is_idempotent(by);
+    const auto* n = e.as<Binary>();
+    const Expr both = n ? combine(by.op, n->a, n->b, by.nan_propagate) : Expr{};
+    return both && equal(both, e) && is_joined(n->a, map, ids, by) && is_joined(n->b, map, ids, by);
+  }
   bool is_linear(const Expr& e, const Map& map, const Buffers& ids) const {
     auto linear = [&](const Expr& x) { return is_linear(x, map, ids); };
     auto free = [&](const Expr& x) { return !mentions(x, ids) && finite_(x); };
@@ -166,11 +189,11 @@ class LateSums {
     if (n->op == BinaryOp::Add || n->op == BinaryOp::Sub) return linear(n->a) && linear(n->b);
     return n->op == BinaryOp::Mul && ((linear(n->a) && free(n->b)) || (linear(n->b) && free(n->a)));
   }
-  Use use_of(const Stmt& s, const Buffers& ids, const Buffers& parts) const {
+  Use use_of(const Stmt& s, const Buffers& ids, const Buffers& parts, const Join& by) const {
     const Buffers used = used_buffers({s});
     if (std::none_of(ids.begin(), ids.end(), [&](BufferId id) { return used.contains(id); })) return Use::None;
     if (const auto* r = s.as<Reduce>())
-      return ids.contains(r->to.buffer) && !ids.contains(r->from.buffer) && r->op == ReduceOp::Sum && lies_in_lanes(*r)
+      return ids.contains(r->to.buffer) && !ids.contains(r->from.buffer) && joining_of(*r) == by && lies_in_lanes(*r)
                  ? (r->clear && !parts.contains(r->to.buffer) ? Use::Reads : Use::Adds)
                  : Use::Reads;
     const auto* map = s.as<Map>();
@@ -180,8 +203,10 @@ class LateSums {
       return Use::Reads;
     for (size_t d = 0; d < map->extents.size(); ++d)
       if (constant_int(map->extents[d]) != constant_int(p_.buffer(store->to.buffer).shape[d])) return Use::Reads;
-    if (!parts.contains(store->to.buffer) && constant_float(store->value) == 0.0) return Use::Starts;
-    return is_linear(store->value, *map, ids) ? Use::Adds : Use::Reads;
+    const bool starts = is_idempotent(by) ? !mentions(store->value, ids)
+                                          : constant_float(store->value) == 0.0 || constant_int(store->value) == 0;
+    if (!parts.contains(store->to.buffer) && starts) return Use::Starts;
+    return is_joined(store->value, *map, ids, by) ? Use::Adds : Use::Reads;
   }
 
   // ---- where the lanes meet
@@ -194,10 +219,11 @@ class LateSums {
     for (BufferId part : parts)
       for (const Reduce* r : parts_.at(part))
         if (!r->clear) return in;
+    const Join by = *joining_of(*parts_.at(parts.empty() ? sum : *parts.begin()).front());
     bool found = false;
     Body out = in;
-    if (!place(out, ids, parts, sum, found) || !found) return in;
-    placement_.partial.insert(ids.begin(), ids.end());
+    if (!place(out, ids, parts, sum, by, found) || !found) return in;
+    for (BufferId id : ids) placement_.partial.emplace(id, by);
     return out;
   }
   // How many statements of the bodies, in loops or not, use any of them.
@@ -210,19 +236,19 @@ class LateSums {
     return out;
   }
   // The body in which all of it happens: it starts, is added to in loops, and then is read.
-  bool place(Body& in, const Buffers& ids, const Buffers& parts, BufferId sum, bool& found) {
+  bool place(Body& in, const Buffers& ids, const Buffers& parts, BufferId sum, const Join& by, bool& found) {
     if (uses(in, ids) == 1) {
       for (Stmt& s : in) {
         if (uses({s}, ids) == 0) continue;
         if (const auto* n = s.as<For>()) {
           For f = *n;
-          if (!place(f.body, ids, parts, sum, found)) return false;
+          if (!place(f.body, ids, parts, sum, by, found)) return false;
           s = make_stmt(std::move(f), s->location);
           return true;
         }
         if (const auto* n = s.as<Role>()) {
           Role r = *n;
-          if (!place(r.body, ids, parts, sum, found)) return false;
+          if (!place(r.body, ids, parts, sum, by, found)) return false;
           s = make_stmt(std::move(r), s->location);
           return true;
         }
@@ -231,7 +257,7 @@ class LateSums {
     }
     bool starts = false, loops = false;
     for (size_t i = 0; i < in.size(); ++i) {
-      const Use use = whole_use(in[i], ids, parts, true);
+      const Use use = whole_use(in[i], ids, parts, by, true);
       if (use == Use::None) continue;
       if (use == Use::Starts && !starts) {
         starts = true;
@@ -262,17 +288,17 @@ class LateSums {
     return out;
   }
   // Of a statement with all that is in it.
-  Use whole_use(const Stmt& s, const Buffers& ids, const Buffers& parts, bool outermost) const {
+  Use whole_use(const Stmt& s, const Buffers& ids, const Buffers& parts, const Join& by, bool outermost) const {
     std::vector<const Body*> inner;
     for_each_body(s, [&](const Body& b) { inner.push_back(&b); });
-    if (s.as<Map>() || inner.empty()) return use_of(s, ids, parts);
+    if (s.as<Map>() || inner.empty()) return use_of(s, ids, parts, by);
     bool direct = false;
     for_each_expr(s, [&](const Expr& e) { direct = direct || mentions(e, ids); });
     if (direct || s.as<Role>() || s.as<While>()) return uses({s}, ids) ? Use::Reads : Use::None;
     Use out = Use::None;
     for (const Body* b : inner)
       for (const Stmt& x : *b) {
-        const Use use = whole_use(x, ids, parts, false);
+        const Use use = whole_use(x, ids, parts, by, false);
         if (use == Use::Reads || (use == Use::Starts && outermost)) return Use::Reads;
         if (use != Use::None) out = use;
       }

@@ -9,6 +9,13 @@
 
 namespace tilewright::passes {
 
+// How threads join what each of them has of a result.
+struct Join {
+  ir::ReduceOp op = ir::ReduceOp::Sum;
+  bool nan_propagate = false;
+  bool operator==(const Join&) const = default;
+};
+
 struct Placement {
   std::map<ir::BufferId, FragmentLayout> registers;  // fragments that live in registers
   std::map<ir::BufferId, std::string> decided_by;    // of these: what their layouts come from, for people
@@ -16,7 +23,7 @@ struct Placement {
   std::map<ir::StmtId, FragmentLayout> points;       // Map; Reduce of what is no register fragment; Gemm
   std::map<ir::StmtId, GemmChoice> gemms;
   std::set<ir::StmtId> cut;        // Maps that took a fragment to memory as they run over part of it
-  std::set<ir::BufferId> partial;  // of which each lane that has a copy holds a part of the sum (late_sums.h)
+  std::map<ir::BufferId, Join> partial;  // of which each lane that has a copy holds a part (late_sums.h)
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;

@@ -343,11 +343,14 @@ Body lower_for_thread(const Reduce& reduce, const Stmt& s, const Team& team, Col
   return ReduceLowering(reduce, c.placement.points_of(s), team, c).lower();
 }
 
-// The threads that hold parts of the elements of a fragment add them up.
+// The threads that hold parts of the elements of a fragment join them.
 template <>
 Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, CollectiveLowering& c) {
   const BufferId fragment = n.buffer;
-  if (!c.placement.partial.contains(fragment)) return {};
+  const auto how = c.placement.partial.find(fragment);
+  if (how == c.placement.partial.end()) return {};
+  const Join& by = how->second;
+  const auto joined = [&](const Expr& a, const Expr& b) { return combine(by.op, a, b, by.nan_propagate); };
   Lowering& l = c.l;
   const FragmentLayout& layout = *c.placement.layout_of(fragment);
   const BufferId own = c.registers.at(fragment);
@@ -366,7 +369,7 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
     });
     out.insert(out.end(), code.begin(), code.end());
   };
-  // Lanes that hold no element have written none, and take part all the same: with zero.
+  // Lanes that hold no element have written none, and take part all the same: with what changes nothing.
   BufferId total = own;
   bool all_hold = true;
   deal(layout, team, l, {}, [&](const Held& at) {
@@ -375,11 +378,10 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
   });
   if (!all_hold) {
     total = l.temporary(l.buffer(own).name + "_total", type, {layout.registers()}, Space::Local);
-    each_register([&](const Expr& i) { return Body{l.make(Store{{total, {i}}, identity(ReduceOp::Sum, type)})}; });
+    each_register([&](const Expr& i) { return Body{l.make(Store{{total, {i}}, identity(by.op, type)})}; });
     each_element(own, total);
   }
-  WarpJoin warps(layout, total, l.buffer(fragment).name, team, c,
-                 [](const Expr& a, const Expr& b) { return add(a, b); });
+  WarpJoin warps(layout, total, l.buffer(fragment).name, team, c, joined);
   bool crosses = false;
   for (const Digit& d : layout.digits()) {
     if (d.dim >= 0) continue;
@@ -393,7 +395,7 @@ Body lower_for_thread(const FinalizeReducer& n, const Stmt&, const Team& team, C
         Shuffle s;
         s.kind = ShuffleKind::Xor, s.result = l.program.new_var("other", type), s.value = load(total, {i}, type);
         s.lane = constant(step * d.stride), s.converged = true;
-        return Body{l.make(s), l.make(Store{{total, {i}}, add(load(total, {i}, type), var(s.result, type))})};
+        return Body{l.make(s), l.make(Store{{total, {i}}, joined(load(total, {i}, type), var(s.result, type))})};
       });
   }
   if (crosses) {

@@ -1,10 +1,12 @@
 #include "passes/tile/split_masks.h"
 
+#include "analysis/live_registers.h"
 #include "analysis/slope.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
+#include "target/wgmma.h"
 
 namespace tilewright::passes {
 
@@ -12,6 +14,23 @@ using namespace ir;
 using analysis::slope;
 
 namespace {
+
+// Registers of a thread that are not accumulators of products: of three warpgroups with 160 a thread, 104 accumulators
+// and a branch with a mask fit, and of 112 some spill.
+constexpr int64_t kOtherRegisters = 56;
+
+// Whether accumulators leave few registers: what one holds before a branch that fills it is alive beside the others
+// then, and spills them. A mask in every turn is less.
+bool is_short_of_registers(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
+  std::set<BufferId> accumulators;
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* g = s.as<Gemm>()) accumulators.insert(g->c.buffer);
+  });
+  const int64_t threads = launch.thread_count(), loaders = target.has.tma ? target::kWarpgroupThreads : 0;
+  const int64_t each = (target.multiprocessor.registers - SetRegisters::kFewest * loaders) / threads;
+  const int64_t most = std::min(SetRegisters::kMost, each / SetRegisters::kUnit * SetRegisters::kUnit);
+  return analysis::bits_of_fragments(accumulators, p) / 32 / threads > most - kOtherRegisters;
+}
 
 class Masks {
  public:
@@ -147,9 +166,9 @@ class Masks {
 
 }  // namespace
 
-TileProgram split_masks(TileProgram program) {
-  for (Launch& launch : program.launches) launch.body = Masks(program, launch).body(launch.body);
-  return program;
+void split_masks(TileProgram& program, const target::GpuTarget& target) {
+  for (Launch& launch : program.launches)
+    if (!is_short_of_registers(program, launch, target)) launch.body = Masks(program, launch).body(launch.body);
 }
 
 }  // namespace tilewright::passes

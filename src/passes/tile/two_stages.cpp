@@ -4,7 +4,9 @@
 #include "analysis/async_copies.h"
 #include "analysis/body_order.h"
 #include "analysis/brought_tiles.h"
+#include "analysis/live_registers.h"
 #include "analysis/own_schedule.h"
+#include "analysis/slope.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -12,6 +14,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
+#include "passes/schedule/slots.h"
 
 namespace tilewright::passes {
 
@@ -19,9 +22,10 @@ using namespace ir;
 
 namespace {
 
-// What a block's shared tiles may come to: two or three blocks share a multiprocessor then. Where each block has one to
-// itself, all but what sums over its warps need.
+// What a block's shared tiles may come to: two or three blocks share a multiprocessor then. Where there are fewer, for
+// want of blocks or of registers, all of a block's share but what sums over its warps need.
 constexpr int64_t kMostShared = 65536, kOfSums = 16384;
+constexpr int64_t kOtherRegisters = 32;  // of a thread, beside its tiles
 // What a block's turns that are on their way come to, where there are so few stages, and what those of all blocks of a
 // multiprocessor do at least: 4.8 TB/s for 700 ns are 26 KB each.
 constexpr int64_t kOnTheWay = 16384, kOnTheWayOfAll = 40960;
@@ -35,11 +39,11 @@ class TwoStages {
  public:
   TwoStages(TileProgram& p, const Launch& launch, const target::GpuTarget& target)
       : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {
-    const int64_t blocks = blocks_of_multiprocessor(launch, target);
-    on_the_way_ = std::max(kOnTheWay, kOnTheWayOfAll / blocks);
+    const int64_t blocks = blocks_of_multiprocessor(launch, target), most = most_blocks(p, launch, target);
+    on_the_way_ = std::max(kOnTheWay, kOnTheWayOfAll / std::min(blocks, most));
     room_of_block_ = std::min(kMostShared, target.shared_bytes_of_blocks(blocks));
-    if (known_blocks(launch) <= target.multiprocessors)
-      most_shared_ = std::max(kMostShared, target.shared_bytes_of_blocks(1) - kOfSums);
+    if (known_blocks(launch) <= target.multiprocessors) most_of_products_ = room_of_tiles(target, 1);
+    most_shared_ = room_of_tiles(target, most);
     for (BufferId id : used_roots(launch.body, p))
       if (p.buffer(id).space == Space::Shared) shared_ += bytes_on_chip(p.buffer(id));
   }
@@ -61,7 +65,8 @@ class TwoStages {
     const bool multiplies = std::ranges::any_of(loop->body, [](const Stmt& x) { return x.as<Gemm>(); });
     if (brought == 0 || (multiplies && loop->stages == 0)) return std::nullopt;
     if (multiplies) staged = 0;  // the loads of its operands are its pipeline's to place
-    const int64_t of_turn = brought + staged, room = (most_shared_ - shared_ + brought) / of_turn;
+    const int64_t of_turn = brought + staged, most = multiplies ? most_of_products_ : most_shared_;
+    const int64_t room = (most - shared_ + brought) / of_turn;
     For ahead = *loop;
     ahead.kind = LoopKind::Pipelined;
     if (staged > 0 && room >= 2) ahead.body = through_shared(loop->body);
@@ -124,6 +129,16 @@ class TwoStages {
     const int64_t most = std::max<int64_t>(target.multiprocessor.threads / launch.thread_count(), 1);
     return std::clamp<int64_t>(known_blocks(launch) / std::max<int64_t>(target.multiprocessors, 1), 1, most);
   }
+  // How many there can be at once, by blocks that there are and by what their tiles take of the registers.
+  static int64_t most_blocks(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
+    const int64_t of_thread = analysis::live_registers(p, launch, launch.thread_count()) + kOtherRegisters;
+    const int64_t by_registers = target.multiprocessor.registers / (launch.thread_count() * of_thread);
+    const int64_t of_all = target.multiprocessors;
+    return std::max<int64_t>(std::min(by_registers, (known_blocks(launch) + of_all - 1) / of_all), 1);
+  }
+  static int64_t room_of_tiles(const target::GpuTarget& target, int64_t blocks) {
+    return std::max(kMostShared, target.shared_bytes_of_blocks(blocks) - kOfSums);
+  }
   // Which statements of the loop bring tiles for all turns that are brought at once; none: they cannot come before the
   // turns' other code.
   std::optional<std::set<size_t>> brought_at_once(const For& loop) const {
@@ -153,8 +168,43 @@ class TwoStages {
     while (most > 1 && all % most != 0) --most;
     return std::max<int64_t>(most, 1);
   }
+  // A tile that has those of several turns side by side: the turns' are its parts along one dimension.
+  struct WideTile {
+    Copy copy;  // of the first turn
+    size_t along = 0;
+    int64_t step = 0;  // of a turn
+  };
+  // None: what the copy brings in the next turns does not go on in the tensor where this one's ends.
+  std::optional<WideTile> wide_tile(const Copy& c, const For& loop, int64_t turns) {
+    const Buffer& tile = p_.buffer(c.to.buffer);
+    if (tile.layout.kind != LayoutHint::None || !tile.strides.empty()) return std::nullopt;
+    const auto moved = [](const Region& r) {
+      std::vector<size_t> dims;
+      for (size_t d = 0; d < r.extent.size(); ++d)
+        if (constant_int(r.extent[d]) != 1) dims.push_back(d);
+      return dims;
+    };
+    const std::vector<size_t> from = moved(c.from), to = moved(c.to);
+    if (from.size() != to.size()) return std::nullopt;
+    WideTile out{c};
+    for (size_t d = 0; d < c.from.min.size(); ++d) {
+      const auto step = analysis::slope(c.from.min[d], loop.var);
+      const auto at = std::ranges::find(from, d);
+      if (step == 0) continue;
+      if (!step || out.step != 0 || at == from.end() || constant_int(c.from.extent[d]) != step) return std::nullopt;
+      out.step = *step, out.along = to[static_cast<size_t>(at - from.begin())];
+      Expr& extent = out.copy.from.extent[d];
+      extent = constant(extent->type, *step * turns);
+    }
+    if (out.step == 0) return std::nullopt;
+    Buffer wide = tile;
+    Expr& extent = wide.shape[out.along];
+    extent = constant(extent->type, out.step * turns);
+    out.copy.to = whole(p_.new_buffer(std::move(wide)), p_);
+    return out;
+  }
   // A loop of so many times fewer turns, each of which brings the tiles of all that it stands for, into tiles of their
-  // own, and then does what they do.
+  // own or as one, and then does what they do.
   For together(const For& loop, int64_t turns) {
     const std::set<size_t> brought = *brought_at_once(loop);
     const DType type = p_.var(loop.var).type;
@@ -162,15 +212,32 @@ class TwoStages {
     out.var = p_.new_var(p_.var(loop.var).name, type);
     out.extent = constant(type, *constant_int(loop.extent) / turns);
     Body copies, rest;
+    std::map<size_t, WideTile> wide;
+    for (size_t i : brought)
+      if (auto tile = wide_tile(*loop.body[i].as<Copy>(), loop, turns)) wide.emplace(i, std::move(*tile));
     for (int64_t t = 0; t < turns; ++t) {
       std::map<BufferId, BufferId> tiles;
+      std::map<BufferId, IntoSlots::Slot> parts;
+      const Expr turn = add(mul(var(out.var, type), constant(type, turns)), constant(type, t));
       for (size_t i : brought) {
         const BufferId tile = loop.body[i].as<Copy>()->to.buffer;
-        if (t > 0) tiles[tile] = p_.new_buffer(Buffer(p_.buffer(tile)));
+        const auto one = wide.find(i);
+        if (one == wide.end()) {
+          if (t > 0) tiles[tile] = p_.new_buffer(Buffer(p_.buffer(tile)));
+          continue;
+        }
+        const WideTile& w = one->second;
+        parts[tile] = {w.copy.to.buffer, constant(t * w.step), false, w.along};
+        if (t == 0) append(copies, substitute(Body{make_stmt(Copy(w.copy), loop.body[i]->location)}, {{loop.var, turn}}));
       }
-      const Expr turn = add(mul(var(out.var, type), constant(type, turns)), constant(type, t));
       const Body own = renamed(p_, with_buffers(substitute(loop.body, {{loop.var, turn}}), tiles));
-      for (size_t i = 0; i < own.size(); ++i) (brought.contains(i) ? copies : rest).push_back(own[i]);
+      for (size_t i = 0; i < own.size(); ++i) {
+        if (wide.contains(i)) continue;
+        if (brought.contains(i))
+          copies.push_back(own[i]);
+        else
+          append(rest, IntoSlots(parts).body({own[i]}));
+      }
     }
     append(copies, rest);
     out.body = std::move(copies);
@@ -193,7 +260,8 @@ class TwoStages {
   TileProgram& p_;
   const Launch& launch_;
   const std::set<BufferId> written_;
-  int64_t on_the_way_ = 0, room_of_block_ = 0, most_shared_ = kMostShared;  // bytes of a block
+  int64_t on_the_way_ = 0, room_of_block_ = 0;                          // bytes of a block
+  int64_t most_shared_ = kMostShared, most_of_products_ = kMostShared;  // of its tiles, and of those of products
   std::set<BufferId> tiles_;                                                // that the turns of a loop bring
   int64_t shared_ = 0;
 };
