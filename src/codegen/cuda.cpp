@@ -654,23 +654,26 @@ class CudaText final : public CudaAsync {
     const auto* store = n.body.size() == 1 ? n.body[0].as<Store>() : nullptr;
     if (n.kind != LoopKind::Unroll || !extent || *extent < 2 || *extent > 16 || *extent % 2 != 0) return false;
     if (!store || constant_int(n.begin) != 0) return false;
+    // What is computed in a short type is a float until it is stored.
     const auto* cast = store->value.as<Cast>();
-    if (!cast || cast->rounding != Rounding::Nearest) return false;
-    const auto* from = cast->value.as<Load>();
-    const DType source = cast->value->type, type = program_.buffer(store->to.buffer).type;
-    const char* function = pair_conversion(source, type, target_.has);
-    if (!function || !are_pairs(store->to, n.var) || reads_others(cast->value, store->to)) return false;
+    const DType type = program_.buffer(store->to.buffer).type;
+    if (cast && cast->rounding != Rounding::Nearest) return false;
+    const Expr& converted = cast ? cast->value : store->value;
+    const auto* from = converted.as<Load>();
+    const char* function = pair_conversion(cast ? converted->type : f32, type, target_.has);
+    if (!function || !are_pairs(store->to, n.var) || reads_others(converted, store->to)) return false;
     if (!locals_of(n.body).empty()) return false;  // what nobody else reads or writes lives in the loop
     if (type == f32 && (!from || !are_pairs({from->buffer, from->indices}, n.var))) return false;
     auto at = [&](const Expr& e, int64_t i) {
       return substitute(e, {{n.var, ir::constant(program_.var(n.var).type, i)}});
     };
+    const auto as_float = [&](int64_t i) { return cast ? text(at(converted, i)) : value(at(converted, i)).unrounded; };
+    if (!cast && (converted->type != type || as_float(0).empty())) return false;
     pieces_.insert(function);
     for (int64_t i = 0; i < *extent; i += 2) {
       const std::string to = pointer_to(store->to.buffer, {at(store->to.indices[0], i)});
-      const std::string given = type == f32
-                                    ? pointer_to(from->buffer, {at(from->indices[0], i)})
-                                    : fmt::format("{}, {}", text(at(cast->value, i)), text(at(cast->value, i + 1)));
+      const std::string given = type == f32 ? pointer_to(from->buffer, {at(from->indices[0], i)})
+                                            : fmt::format("{}, {}", as_float(i), as_float(i + 1));
       line(fmt::format("{}({}, {});", function, to, given));
     }
     return true;

@@ -31,11 +31,13 @@
 #include "passes/threads/plain_quotients.h"
 #include "passes/threads/share_values.h"
 #include "passes/threads/shared_layout.h"
+#include "passes/threads/short_indices.h"
 #include "passes/threads/thread_code.h"
 #include "passes/threads/widen_maps.h"
 #include "passes/threads/wrap_sums.h"
 #include "passes/tile/accumulators.h"
 #include "passes/tile/cluster_copies.h"
+#include "passes/tile/columns_in_parts.h"
 #include "passes/tile/early_loads.h"
 #include "passes/tile/end_idle_turns.h"
 #include "passes/tile/exchange_roles.h"
@@ -337,6 +339,11 @@ constexpr GpuPass kTilePasses[] = {
      .what = "loops of one stage that bring little have two",
      .here = "behind loads_as_copies, which shows what they bring; before load_early, which looks for stages",
      .run = [](GpuProgram& p) { p.tiles = two_stages(std::move(p.tiles), p.target); }},
+    {.name = "columns_in_parts",
+     .what = "accumulators that have no room beside others are made some columns at a time",
+     .here = "before split_masks: a mask is made with its columns",
+     .run = [](GpuProgram& p) { columns_in_parts(p.tiles, p.target); },
+     .wanted = [](const target::GpuFeatures& has) { return has.wgmma; }},
     {.name = "split_masks",
      .what = "masks that only some tiles need are asked for once a tile",
      .here = "before load_early: what a mask alone reads stays below its condition",
@@ -443,7 +450,7 @@ constexpr GpuPass kPlanPasses[] = {
      .run_launch = check_plan,
      .needs = "place_fragments"},
     {.name = "late_sums",
-     .what = "lanes keep their parts of sums until a loop is over",
+     .what = "lanes keep their parts of sums and maxima until a loop is over",
      .here = "behind layouts, which say who has a part",
      .run_launch = sum_late,
      .needs = "place_fragments"},
@@ -487,6 +494,11 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "slots and parities of rings have names; names that nobody reads go",
      .here = "behind code, which says them several times; before wrap_sums, whose casts tell them apart",
      .run = [](GpuProgram& p) { name_slots(p.threads); },
+     .needs = "lower"},
+    {.name = "short_indices",
+     .what = "neighbouring digits of a thread's number are one, comparisons are of 32 bits where there is room",
+     .here = "behind code, which says digits as layouts do; before share_values, which names what points share",
+     .run = [](GpuProgram& p) { short_indices(p.threads); },
      .needs = "lower"},
     {.name = "share_values",
      .what = "quotients and functions that all points of a thread have in common are computed once",

@@ -22,7 +22,8 @@ class IntoSlots {
     ir::BufferId ring;
     ir::Expr number;
     bool is_row = false;  // the buffer has one dimension, its slots are matrices of one row
-    std::optional<size_t> along = {};  // the dimension of which it is the part from `number` on; none: slots have their own
+    std::optional<size_t> along =
+        {};  // the dimension of which it is the part from `number` on; none: slots have their own
   };
   explicit IntoSlots(std::map<ir::BufferId, Slot> slots) : slots_(std::move(slots)) {}
 

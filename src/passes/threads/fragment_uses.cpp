@@ -200,13 +200,23 @@ class UseWalk {
       const std::optional<int64_t> slope = analysis::slope(a.indices->back(), n.vars.back());
       const int64_t apart = std::max<int64_t>(1, slope.value_or(1));
       const int64_t bits = std::max(8, b.type.storage_bits());
-      c.element_bits = std::max(c.element_bits, static_cast<int>(std::min<int64_t>(bits * apart, 128)));
+      const int of_vector = static_cast<int>(std::min<int64_t>(bits * apart, 128));
+      c.element_bits = std::max(c.element_bits, of_vector);
+      if (has_element_for_each(n, *a.indices)) c.own_bits = std::max(c.own_bits, of_vector);
       if (b.space != Space::Global) continue;
       c.global = true;
       // One element after the other from global memory, a tile on chip still takes as vectors.
       const int64_t aligned = slope == 1 ? aligned_in_rows(b) : kMostLanes;
       if (aligned > 1 || !on_chip) c.aligned = std::min(c.aligned, aligned);
     }
+  }
+  // Whether every variable of the Map tells which element it is.
+  static bool has_element_for_each(const Map& n, const std::vector<Expr>& indices) {
+    std::set<VarId> used;
+    for (const Expr& e : indices) used.merge(used_vars(e));
+    for (size_t d = 0; d < n.vars.size(); ++d)
+      if (constant_int(n.extents[d]) != 1 && !used.contains(n.vars[d])) return false;
+    return true;
   }
   // The most elements that lie at a multiple of their size in every row; rows of a size not known until the launch are
   // taken to be whole.
@@ -229,7 +239,7 @@ class UseWalk {
     }
     if (shape.empty()) shape.push_back(1);
     LayoutClass& c = classes_.of(points(s, shape));
-    c.element_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
+    c.element_bits = c.own_bits = std::max(8, p_.buffer(n.to.buffer).type.storage_bits());
     c.by_queue = n.completion.queue == Queue::CpAsync;
     if (const Buffer& from = p_.buffer(n.from.buffer); from.space == Space::Global)
       c.aligned = std::min(c.aligned, aligned_in_rows(from));
@@ -247,8 +257,9 @@ class UseWalk {
       const auto shape = constants(n.from.extent);
       check_internal(shape.has_value(), "a reduction over extents that are not constant");
       from = points(s, *shape);
+      LayoutClass& of_points = classes_.of(*from);
       if (n.dim + 1 == static_cast<int64_t>(shape->size()))
-        classes_.of(*from).element_bits = std::max(8, p_.buffer(n.from.buffer).type.storage_bits());
+        of_points.element_bits = of_points.own_bits = std::max(8, p_.buffer(n.from.buffer).type.storage_bits());
     }
     const std::vector<int64_t>& shape = classes_.nodes[*from].shape;
     LayoutClass& c = classes_.of(*from);

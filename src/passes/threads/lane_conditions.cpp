@@ -73,4 +73,17 @@ Body under_common_conditions(const Body& body, const VectorLanes& lanes, const P
   return LaneConditions(lanes, program, needs).body(body);
 }
 
+const If* condition_of_all(const Body& body, VarId lane) {
+  const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
+  if (!n || !n->else_body.empty() || used_vars(n->condition).contains(lane)) return nullptr;
+  bool loads = false;
+  walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+  return loads ? nullptr : n;
+}
+
+const Body& under_conditions(const Body& body, VarId lane) {
+  const If* n = condition_of_all(body, lane);
+  return n ? under_conditions(n->then_body, lane) : body;
+}
+
 }  // namespace tilewright::passes

@@ -16,4 +16,9 @@ struct VectorLanes {
 ir::Body under_common_conditions(const ir::Body& body, const VectorLanes& lanes, const ir::ProgramTables& program,
                                  std::vector<ir::Expr>* needs);
 
+// The condition that stands around all of a body, and that no lane and no load of it decides; null: there is no such.
+const ir::If* condition_of_all(const ir::Body& body, ir::VarId lane);
+// The body without such conditions around it.
+const ir::Body& under_conditions(const ir::Body& body, ir::VarId lane);
+
 }  // namespace tilewright::passes

@@ -217,8 +217,7 @@ class LateSums {
       for (const Buffer& b : p_.buffers)
         if (b.is_view() && b.root == p_.root(id)) return in;
     for (BufferId part : parts)
-      for (const Reduce* r : parts_.at(part))
-        if (!r->clear) return in;
+      if (!parts_.at(part).front()->clear) return in;
     const Join by = *joining_of(*parts_.at(parts.empty() ? sum : *parts.begin()).front());
     bool found = false;
     Body out = in;

@@ -1,5 +1,5 @@
-// Sums and maxima, say, over the columns of a tile that a loop only gathers: each lane keeps its own part of the result,
-// and the lanes meet once, behind the loop, instead of in every turn (the row sums of an online softmax).
+// Sums and maxima, say, over the columns of a tile that a loop only gathers: each lane keeps its own part of the
+// result, and the lanes meet once, behind the loop, instead of in every turn (the row sums of an online softmax).
 #pragma once
 #include "passes/threads/placement.h"
 

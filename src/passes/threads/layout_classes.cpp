@@ -95,7 +95,7 @@ void keep_followers(LayoutClasses& all, size_t parent) {
 
 // The elements along the last dimension that a thread has together, of points of this shape.
 int64_t vector_of(const LayoutClass& c, const std::vector<int64_t>& shape) {
-  const int bits = c.element_bits ? c.element_bits : 32;
+  const int bits = c.vector_bits();
   return best_vector(shape, c.threads, bits, std::min<int64_t>(16, std::max<int64_t>(1, c.aligned * bits / 8)));
 }
 
@@ -112,7 +112,7 @@ void anchor(LayoutClass& c) {
     c.layout = c.operand, c.decided_by = "a gemm that reads it from registers";
     return;
   }
-  const int bits = c.element_bits ? c.element_bits : 32;
+  const int bits = c.vector_bits();
   c.decided_by =
       c.element_bits ? fmt::format("accesses of memory, elements of {} bits", bits) : "nothing: row after row";
   // Of what memory holds apart a thread would bring the neighbours one by one: they are other threads'.
@@ -166,7 +166,7 @@ void keep_parts(LayoutClasses& all, size_t i) {
   }
   const int64_t elements = std::accumulate(part->begin(), part->end(), int64_t{1}, std::multiplies<>());
   if (elements * kPartCopies < c.threads) return;
-  const int bits = c.element_bits ? c.element_bits : 32;
+  const int bits = c.vector_bits();
   const std::optional<FragmentLayout> before = c.layout;
   FragmentLayout layout = row_major_fragment(*part, c.threads, vector_of(c, *part), bits);
   if (layout.is_padded()) return;  // nothing is repeated behind places that hold no element
@@ -238,9 +238,10 @@ void LayoutClasses::unite(size_t a, size_t b) {
     LayoutClass& column = keep.shape.size() > gone.shape.size() ? keep : gone;
     column.shape = std::min(keep.shape, gone.shape, [](const auto& x, const auto& y) { return x.size() < y.size(); });
     column.apart = column.apart || column.element_bits > 0;
-    column.element_bits = 0, column.aligned = kMostLanes, column.reduced = false;
+    column.element_bits = column.own_bits = 0, column.aligned = kMostLanes, column.reduced = false;
   }
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
+  keep.own_bits = std::max(keep.own_bits, gone.own_bits);
   keep.aligned = std::min(keep.aligned, gone.aligned);
   keep.global = keep.global || gone.global;
   keep.apart = keep.apart || gone.apart;

@@ -22,6 +22,8 @@ struct LayoutClass {
   // The widest element of memory accessed along the last dimension; 0: none. Vectors fill 16 bytes of it: a lane that
   // took several such pieces would leave gaps in what the warp touches at once.
   int element_bits = 0;
+  // The same of memory with an element for each point: what rows share, many threads read again. 0: none.
+  int own_bits = 0;
   // The most neighbours that lie at a multiple of their size in every row of the global memory accessed: wider vectors
   // would be taken apart, and a lane's elements would lie between those of others.
   int64_t aligned = kMostLanes;
@@ -34,6 +36,13 @@ struct LayoutClass {
   std::optional<FragmentLayout> operand;    // a gemm reads it from registers so
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
   std::string decided_by;
+
+  // Of what vectors fill 16 bytes. Where a row is reduced, wider vectors of what is its own leave fewer rows to a thread,
+  // each of which it reduces and exchanges.
+  int vector_bits() const {
+    const int bits = reduced && own_bits ? own_bits : element_bits;
+    return bits ? bits : 32;
+  }
 };
 
 // `child` holds what `parent` leaves when only the dimensions `dims` are kept.

@@ -23,7 +23,6 @@
 #include "passes/threads/point_count.h"
 #include "passes/threads/quotients.h"
 #include "passes/threads/shared_loads.h"
-#include "scalar/functions.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -68,7 +67,7 @@ class MapLowering {
     at.lane = l_.index("lane", constant(0)), at.vector = *constant_int(map_.extents[0]);
     at.index = {at.lane};
     may_need_ = false;
-    const auto [loads, stores] =
+    const auto [loads, stores, shifted] =
         accesses_of(substitute(store, {{map_.vars[0], cast(at.lane, l_.program.var(map_.vars[0]).type)}}), at);
     if (loads.size() != 1 || stores.size() != 1 || !is_async_width(loads[0], at)) return std::nullopt;
     if (!brings_zeros(loads[0])) return std::nullopt;
@@ -115,7 +114,7 @@ class MapLowering {
     Held at;
     at.lane = lane, at.vector = count;
     in_turns_ = true;
-    const Body plain = without_lanes_in_quotients(with_plain_indices(map_.body), id_of(lane), l_);
+    const Body plain = without_lanes_in_quotients(with_plain_indices(map_.body, l_.program), id_of(lane), l_);
     const Body& body = accesses_of(plain, at).count() > accesses_of(map_.body, at).count() ? plain : map_.body;
     needs_.clear();
     if (accesses_of(body, at).count() == 0) return std::nullopt;
@@ -138,6 +137,14 @@ class MapLowering {
     std::set<size_t> tops = {};               // statements of the body that read what the load brings
     ir::Combine combine = ir::Combine::None;  // of what is stored
     int64_t share = 1;                        // lanes that have the same element
+  };
+
+  // A load of neighbours that begin beside a whole vector: they lie in two of them.
+  struct Shifted {
+    Expr load;
+    size_t low, high;  // of the wide loads
+    int64_t by;        // elements of the first of them that come before
+    std::set<size_t> tops;
   };
 
   // What has been loaded ahead.
@@ -258,7 +265,7 @@ class MapLowering {
       }
       Expr guard;
       const Body* inner = &element.body;
-      for (const If* n = condition_of_all(*inner, at); n; n = condition_of_all(*inner, at))
+      for (const If* n = condition_of_all(*inner, id_of(at.lane)); n; n = condition_of_all(*inner, id_of(at.lane)))
         guard = guard ? logical_and(guard, n->condition) : n->condition, inner = &n->then_body;
       Body guarded;
       for (Wide& w : accesses_of(*inner, at).loads) {
@@ -408,44 +415,11 @@ class MapLowering {
     }
     body = without_lanes_in_quotients(body, id_of(at.lane), l_);
     SharedLoads out = name_shared_loads(std::move(body), id_of(at.lane), l_, order, is_memory, is_there);
-    const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, at), at).count(); };
-    const Body plain = with_plain_indices(out.body);
+    const auto wide = [&](const Body& b) { return accesses_of(under_conditions(b, id_of(at.lane)), at).count(); };
+    const Body plain = with_plain_indices(out.body, l_.program);
     for (const Body& other : {plain, under_common_conditions(out.body, at), under_common_conditions(plain, at)})
       if (wide(other) > wide(out.body)) out.body = other;
     return out;
-  }
-  // In indices and conditions, names of integers that are computed from variables alone give way to what they stand
-  // for: it tells where they lead.
-  Body with_plain_indices(const Body& body) const {
-    std::set<VarId> wanted;
-    auto indices = [&](const std::vector<Expr>& list) {
-      for (const Expr& e : list) wanted.merge(used_vars(e));
-    };
-    walk(body, [&](const Stmt& s) {
-      if (const auto* n = s.as<Store>()) indices(n->to.indices);
-      if (const auto* n = s.as<Atomic>()) indices(n->to.indices);
-      if (const auto* n = s.as<If>()) wanted.merge(used_vars(n->condition));
-    });
-    walk_exprs(body, [&](const Expr& e) {
-      if (const auto* n = e.as<Load>()) indices(n->indices);
-    });
-    Substitution names;
-    walk(body, [&](const Stmt& s) {
-      const auto* n = s.as<Let>();
-      if (!n || !n->value->type.is_int()) return;
-      bool loads = false;
-      walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-      if (!loads) names[n->var] = substitute(n->value, names);
-    });
-    const std::set<VarId> of_buffers = vars_of_buffers(l_.program);
-    std::erase_if(names,
-                  [&](const auto& name) { return !wanted.contains(name.first) || of_buffers.contains(name.first); });
-    if (names.empty()) return body;
-    const Body without = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
-      const auto* n = s.as<Let>();
-      return n && names.contains(n->var) ? std::optional(Body{}) : std::nullopt;
-    });
-    return substitute(without, names);
   }
   std::optional<Body> own_store(const Stmt& s, const Held& at) {
     const auto* store = s.as<Store>();
@@ -520,6 +494,7 @@ class MapLowering {
 
   struct Accesses {
     std::vector<Wide> loads, stores;
+    std::vector<Shifted> shifted = {};
     size_t count() const { return loads.size() + stores.size(); }
   };
   // Loads go before the loop over the lanes and stores behind it, where nothing of the body comes between.
@@ -548,12 +523,35 @@ class MapLowering {
         if (std::any_of(seen.begin(), seen.end(), [&](const Expr& known) { return equal(known, e); })) return;
         seen.push_back(e);
         if (!order.reads_what_was(i, e)) return;
-        auto same = std::find_if(out.loads.begin(), out.loads.end(), [&](const Wide& w) { return equal(w.load, e); });
-        if (same != out.loads.end()) return void(same->tops.insert(i));
+        const auto is_this = [&](const auto& known) { return equal(known.load, e); };
+        if (auto same = std::ranges::find_if(out.loads, is_this); same != out.loads.end())
+          return void(same->tops.insert(i));
+        if (auto same = std::ranges::find_if(out.shifted, is_this); same != out.shifted.end())
+          return void(same->tops.insert(i));
         if (!order.surely_reads(i, e) && (at.vector == 1 || !surely_there(*n, at) || may_change_meanwhile(body, *n)))
           return;
         if (is_one(n->buffer, n->indices))
           return out.loads.push_back({e, 0, {}, constant(0), {n->buffer, at_lane_zero(n->indices, at)}, {i}});
+        if (const int64_t by = shift_of(*n, at)) {
+          const auto vector_at = [&](int64_t begin) {
+            std::vector<Expr> indices = n->indices;
+            indices.back() = add(indices.back(), constant(indices.back()->type, begin - by));
+            return load(n->buffer, std::move(indices), e->type);
+          };
+          const Expr parts[] = {vector_at(0), vector_at(at.vector)};
+          const auto indices = [](const Expr& part) { return part.as<Load>()->indices; };
+          if (is_one(n->buffer, indices(parts[0])) && is_one(n->buffer, indices(parts[1]))) {
+            size_t places[2];
+            for (size_t k : {0, 1}) {
+              const auto known =
+                  std::ranges::find_if(out.loads, [&](const Wide& w) { return equal(w.load, parts[k]); });
+              places[k] = static_cast<size_t>(known - out.loads.begin());
+              if (known == out.loads.end())
+                out.loads.push_back({parts[k], 0, {}, constant(0), {n->buffer, at_lane_zero(indices(parts[k]), at)}});
+            }
+            return out.shifted.push_back({e, places[0], places[1], by, {i}});
+          }
+        }
         const int64_t share = lanes_of_quotient(n->indices.back(), id_of(at.lane), at.vector);
         if (share <= 1) return;
         Held few = at;
@@ -587,6 +585,12 @@ class MapLowering {
                               n ? ir::Combine::None : ir::Combine::Add});
     }
     return out;
+  }
+  // How far behind a whole vector of global memory the neighbours begin; 0: they are one, or nobody knows.
+  int64_t shift_of(const Load& n, const Held& at) const {
+    const auto* index = n.indices.back().as<ir::Sum>();
+    if (at.vector == 1 || !index || !l_.is_global(n.buffer) || changes(l_.program.root(n.buffer))) return 0;
+    return (index->constant % at.vector + at.vector) % at.vector;
   }
   // Whether there are additions of neighbours at once: each of them is atomic, as one alone is.
   bool adds_in_vectors(const Atomic& n) const {
@@ -628,14 +632,6 @@ class MapLowering {
     return true;
   }
 
-  // The condition that stands around all of a body, and that no lane and no load of it decides; none: there is no such.
-  static const If* condition_of_all(const Body& body, const Held& at) {
-    const auto* n = body.size() == 1 ? body[0].as<If>() : nullptr;
-    if (!n || !n->else_body.empty() || used_vars(n->condition).contains(id_of(at.lane))) return nullptr;
-    bool loads = false;
-    walk(n->condition, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-    return loads ? nullptr : n;
-  }
   Body under_common_conditions(const Body& body, const Held& at) {
     std::vector<Expr> needs;
     const Body out =
@@ -646,12 +642,8 @@ class MapLowering {
   void need(const Expr& e) {
     if (std::ranges::none_of(needs_, [&](const Expr& known) { return equal(known, e); })) needs_.push_back(e);
   }
-  static const Body& under_conditions(const Body& body, const Held& at) {
-    const If* n = condition_of_all(body, at);
-    return n ? under_conditions(n->then_body, at) : body;
-  }
   Body vector(const Body& body, const Held& at) {
-    const If* all = condition_of_all(body, at);
+    const If* all = condition_of_all(body, id_of(at.lane));
     if (!all || queue_ != Queue::None) return vector_of(body, at);
     const size_t mark = l_.intervals.mark();
     l_.intervals.assume(all->condition);
@@ -660,7 +652,7 @@ class MapLowering {
     return {l_.make(If{all->condition, std::move(inside), {}})};
   }
   Body vector_of(Body body, const Held& at) {
-    auto [loads, stores] = accesses_of(body, at);
+    auto [loads, stores, shifted] = accesses_of(body, at);
     if (queue_ != Queue::None && loads.size() == 1 && stores.size() == 1 && loads[0].share == 1 &&
         is_async_width(loads[0], at) && brings_zeros(loads[0])) {
       Substitution names;  // which do not come along
@@ -683,7 +675,7 @@ class MapLowering {
       }
     }
     for (Wide& w : stores) w.registers = new_registers(w.first.buffer, at);
-    body = in_vectors(body, loads, stores, at);
+    body = in_vectors(body, loads, stores, shifted, at);
     Body out;
     for (size_t i = 0; i < loads.size(); ++i)
       if (!is_ahead[i]) append(out, wide_load(loads[i], elements_of(loads[i], at)));
@@ -698,7 +690,8 @@ class MapLowering {
     return out;
   }
   // The body of one lane with registers in place of what is loaded before it and stored behind it.
-  Body in_vectors(const Body& body, const std::vector<Wide>& loads, const std::vector<Wide>& stores, const Held& at) {
+  Body in_vectors(const Body& body, const std::vector<Wide>& loads, const std::vector<Wide>& stores,
+                  const std::vector<Shifted>& shifted, const Held& at) {
     const BodyOrder order = order_of(body, at);
     Body out;
     for (size_t i = 0; i < body.size(); ++i) {
@@ -709,6 +702,15 @@ class MapLowering {
             const Expr lane = w.share > 1 ? binary(BinaryOp::FloorDiv, at.lane, constant(w.share)) : at.lane;
             return load(w.registers, {add(w.slot, lane)}, e->type);
           }
+        for (const Shifted& s : shifted) {
+          if (!s.tops.contains(i) || !equal(s.load, e)) continue;
+          const Expr place = add(at.lane, constant(s.by));
+          const Expr in_vector = binary(BinaryOp::FloorMod, place, constant(at.vector));
+          const auto part = [&](size_t k) {
+            return load(loads[k].registers, {add(loads[k].slot, in_vector)}, e->type);
+          };
+          return select(binary(BinaryOp::Lt, place, constant(at.vector)), part(s.low), part(s.high));
+        }
         for (const Wide& w : stores) {
           if (!order.reads_what_is_stored(i, e, w.store)) continue;
           const Expr value = load(w.registers, {at.lane}, e->type), check = exists(w);

@@ -1,5 +1,6 @@
 #include "passes/threads/map_lanes.h"
 
+#include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/deal.h"
@@ -60,6 +61,38 @@ Expr with_quotients(const Expr& index, VarId lane, int64_t lanes, const Expr& qu
     const Expr by = divisor_of(x, lane);
     return by && constant_int(by) == lanes ? std::optional(cast(quotient, x->type)) : std::nullopt;
   });
+}
+
+Body with_plain_indices(const Body& body, const ProgramTables& p) {
+  std::set<VarId> wanted;
+  auto indices = [&](const std::vector<Expr>& list) {
+    for (const Expr& e : list) wanted.merge(used_vars(e));
+  };
+  walk(body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Store>()) indices(n->to.indices);
+    if (const auto* n = s.as<Atomic>()) indices(n->to.indices);
+    if (const auto* n = s.as<If>()) wanted.merge(used_vars(n->condition));
+  });
+  walk_exprs(body, [&](const Expr& e) {
+    if (const auto* n = e.as<Load>()) indices(n->indices);
+  });
+  Substitution names;
+  walk(body, [&](const Stmt& s) {
+    const auto* n = s.as<Let>();
+    if (!n || !n->value->type.is_int()) return;
+    bool loads = false;
+    walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
+    if (!loads) names[n->var] = substitute(n->value, names);
+  });
+  const std::set<VarId> of_buffers = vars_of_buffers(p);
+  std::erase_if(names,
+                [&](const auto& name) { return !wanted.contains(name.first) || of_buffers.contains(name.first); });
+  if (names.empty()) return body;
+  const Body without = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+    const auto* n = s.as<Let>();
+    return n && names.contains(n->var) ? std::optional(Body{}) : std::nullopt;
+  });
+  return substitute(without, names);
 }
 
 }  // namespace tilewright::passes

@@ -15,4 +15,8 @@ int64_t lanes_of_quotient(const ir::Expr& index, ir::VarId lane, int64_t vector)
 // With `quotient` in place of lane // lanes.
 ir::Expr with_quotients(const ir::Expr& index, ir::VarId lane, int64_t lanes, const ir::Expr& quotient);
 
+// In indices and conditions, names of integers that are computed from variables alone give way to what they stand
+// for: it tells where they lead.
+ir::Body with_plain_indices(const ir::Body& body, const ir::ProgramTables& program);
+
 }  // namespace tilewright::passes

@@ -22,7 +22,7 @@ struct Placement {
   std::map<ir::BufferId, std::string> in_memory;     // the others, and why
   std::map<ir::StmtId, FragmentLayout> points;       // Map; Reduce of what is no register fragment; Gemm
   std::map<ir::StmtId, GemmChoice> gemms;
-  std::set<ir::StmtId> cut;        // Maps that took a fragment to memory as they run over part of it
+  std::set<ir::StmtId> cut;              // Maps that took a fragment to memory as they run over part of it
   std::map<ir::BufferId, Join> partial;  // of which each lane that has a copy holds a part (late_sums.h)
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);

@@ -228,7 +228,8 @@ class TwoStages {
         }
         const WideTile& w = one->second;
         parts[tile] = {w.copy.to.buffer, constant(t * w.step), false, w.along};
-        if (t == 0) append(copies, substitute(Body{make_stmt(Copy(w.copy), loop.body[i]->location)}, {{loop.var, turn}}));
+        if (t == 0)
+          append(copies, substitute(Body{make_stmt(Copy(w.copy), loop.body[i]->location)}, {{loop.var, turn}}));
       }
       const Body own = renamed(p_, with_buffers(substitute(loop.body, {{loop.var, turn}}), tiles));
       for (size_t i = 0; i < own.size(); ++i) {
@@ -262,7 +263,7 @@ class TwoStages {
   const std::set<BufferId> written_;
   int64_t on_the_way_ = 0, room_of_block_ = 0;                          // bytes of a block
   int64_t most_shared_ = kMostShared, most_of_products_ = kMostShared;  // of its tiles, and of those of products
-  std::set<BufferId> tiles_;                                                // that the turns of a loop bring
+  std::set<BufferId> tiles_;                                            // that the turns of a loop bring
   int64_t shared_ = 0;
 };
 
