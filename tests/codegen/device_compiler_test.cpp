@@ -160,6 +160,21 @@ TEST(DeviceCompiler, PairsThatAreConvertedDoNotReadEachOther) {
   EXPECT_EQ(count(text("float32(m[i + 1])"), "__float22half2_rn(&m["), 0) << text("float32(m[i + 1])");
 }
 
+// What is computed in a short type is a float until then: two neighbours are rounded at once. What is only moved is not
+// rounded at all.
+TEST(DeviceCompiler, ValuesOfShortTypesAreRoundedByTwos) {
+  const auto text = [](const std::string& value) {
+    return kernel_text(
+        "program p {\n  param A: float16[64, 8]\n  param B: float16[64, 8]\n"
+        "  launch l(bx: 1) threads(tx: 64) {\n    local m: float16[8]\n"
+        "    for i in 0..8 unroll {\n      m[i] = " +
+        value +
+        "\n    }\n    for i in 0..8 unroll {\n      B[tx, 7 - i] = m[i]\n    }\n  }\n}\n");
+  };
+  EXPECT_EQ(count(text("A[tx, i] * A[tx, 0] + A[tx, 7 - i]"), "__float22half2_rn(&m["), 3) << text("products");
+  EXPECT_EQ(count(text("A[tx, 7 - i]"), "__float22half2_rn"), 0) << text("A[tx, 7 - i]");
+}
+
 // Threads meet between the statements of a branch that some of them take, a function of the program's among them.
 TEST(DeviceCompiler, CallsInBranchesStandBetweenBarriers) {
   const std::string text = kernel_text(
