@@ -168,8 +168,7 @@ TEST(DeviceCompiler, ValuesOfShortTypesAreRoundedByTwos) {
         "program p {\n  param A: float16[64, 8]\n  param B: float16[64, 8]\n"
         "  launch l(bx: 1) threads(tx: 64) {\n    local m: float16[8]\n"
         "    for i in 0..8 unroll {\n      m[i] = " +
-        value +
-        "\n    }\n    for i in 0..8 unroll {\n      B[tx, 7 - i] = m[i]\n    }\n  }\n}\n");
+        value + "\n    }\n    for i in 0..8 unroll {\n      B[tx, 7 - i] = m[i]\n    }\n  }\n}\n");
   };
   EXPECT_EQ(count(text("A[tx, i] * A[tx, 0] + A[tx, 7 - i]"), "__float22half2_rn(&m["), 3) << text("products");
   EXPECT_EQ(count(text("A[tx, 7 - i]"), "__float22half2_rn"), 0) << text("A[tx, 7 - i]");

@@ -37,8 +37,8 @@ struct LayoutClass {
   std::optional<FragmentLayout> annotated;  // the program's wish: threads may count on what each of them holds
   std::string decided_by;
 
-  // Of what vectors fill 16 bytes. Where a row is reduced, wider vectors of what is its own leave fewer rows to a thread,
-  // each of which it reduces and exchanges.
+  // Of what vectors fill 16 bytes. Where a row is reduced, wider vectors of what is its own leave fewer rows to a
+  // thread, each of which it reduces and exchanges.
   int vector_bits() const {
     const int bits = reduced && own_bits ? own_bits : element_bits;
     return bits ? bits : 32;

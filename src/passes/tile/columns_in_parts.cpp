@@ -22,6 +22,7 @@ using analysis::written_by;
 namespace {
 
 constexpr int64_t kOtherRegisters = 32;  // of a thread, beside accumulators: with fewer some spill, and products wait
+constexpr int64_t kFewSpilled = 32;      // registers that cost less than products that are made twice
 constexpr int64_t kUnit = 16;            // columns of a part, the depth of an instruction's step
 constexpr int64_t kFewest = 32;          // columns at a time: operands come twice for each then
 constexpr size_t kMostPhases = 2;        // columns are made so often
@@ -46,7 +47,8 @@ class Parts {
 
   std::optional<Body> operator()(const Stmt& s) {
     const auto* loop = s.as<For>();
-    if (taken_ <= room_ || !loop || loop->kind != LoopKind::Pipelined || may_jump(loop->body)) return std::nullopt;
+    if (taken_ <= room_ + kFewSpilled || !loop || loop->kind != LoopKind::Pipelined || may_jump(loop->body))
+      return std::nullopt;
     for (const Stmt& x : loop->body) {
       const auto* g = x.as<Gemm>();
       if (!g || !choose_columns(*g) || !find_cut(*loop, g->c.buffer)) continue;
@@ -94,7 +96,8 @@ class Parts {
     if (b.space != Space::Fragment || b.rank() != 2 || b.is_view() || b.reducer) return false;
     if (b.layout.kind != LayoutHint::None || constant_int(b.shape[1]) != columns_) return false;
     if (std::ranges::any_of(p_.buffers, [&](const Buffer& x) { return x.is_view() && x.root == id; })) return false;
-    return analysis::accesses_of(launch_.body, id, p_) == analysis::accesses_of({make_stmt(For(loop), LocationId{})}, id, p_);
+    return analysis::accesses_of(launch_.body, id, p_) ==
+           analysis::accesses_of({make_stmt(For(loop), LocationId{})}, id, p_);
   }
   // The fragments that have the columns of the first, in the loop alone, each of them made anew in every turn.
   bool find_cut(const For& loop, BufferId first) {
