@@ -40,7 +40,7 @@ constexpr Registers kSideBySide = {24, 232};  // of two blocks a multiprocessor,
 // Accumulators a thread that, with what is made of them, want a multiprocessor's registers.
 constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
-constexpr int64_t kManyOfFour = 80;   // of a thread of four warpgroups, which has 112
+constexpr int64_t kManyOfFour = 80;  // of a thread of four warpgroups, which has 112
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
 
 // Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.

@@ -107,10 +107,9 @@ TEST(Guards, ChoicesByFunctionsReadNothing) {
   const std::string kernel = text.substr(text.find("__global__"));
   const size_t call = kernel.find("tw_choose(");
   ASSERT_NE(call, std::string::npos) << kernel;
-  EXPECT_EQ(count(kernel, "tw_choose("), 3) << kernel;
+  EXPECT_EQ(count(kernel, "tw_choose("), 2) << kernel;  // what is not loaded is zero by itself
   EXPECT_NE(kernel.find(", (int32_t)((uint32_t)l + 1u), l)", call), std::string::npos) << kernel;
-  EXPECT_NE(kernel.find("tw_load_or_zero<true>(3 < l && 0ll <= (int64_t)tx + l && (int64_t)tx + l < 100ll, &A["),
-            std::string::npos)
+  EXPECT_NE(kernel.find("tw_load_or_zero<true>(3 < l && (uint64_t)((int64_t)tx + l) < 100ull, &A["), std::string::npos)
       << kernel;
 }
 
