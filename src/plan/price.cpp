@@ -28,16 +28,16 @@ namespace {
 // 922 random products on an H200 (docs/cost_model.md says which, and how near the others are). Units that run beside
 // each other are in each other's way the more, the nearer they are to equally busy, and so are they and the device's
 // memory: together they take the norm of these powers of what each takes (fitted).
-constexpr double kUnits = 10, kUnitsAndMemory = 3.6;
+constexpr double kUnits = 7.5, kUnitsAndMemory = 3.65;
 // A row of a tile is a line of the cache, or reaches into the next one (fitted).
-constexpr double kLineBytes = 128, kOverTwoLines = 1.7;
+constexpr double kLineBytes = 128, kOverTwoLines = 1.95;
 // Of the time that its bytes take, which a row of a tile takes that is less than a line (fitted).
-constexpr double kShortRow = 0.5;
+constexpr double kShortRow = 0.57;
 // Of the time that the L2 cache takes, what is for the sake of other multiprocessors: of few each gets more (fitted).
-constexpr double kOthers = 0.65;
+constexpr double kOthers = 0.42;
 // Of the L2 cache's time, what operands take that stay in it; and by how much longer those take that neighbouring
 // blocks do not share, the less of all operands stays there (fitted).
-constexpr double kNear = 0.86, kFar = 0.33, kStayingBytes = 25e6;
+constexpr double kNear = 0.86, kFar = 0.31, kStayingBytes = 25e6;
 constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
@@ -51,9 +51,10 @@ constexpr double kInTurns = 0.75;
 // a time and 43 do not, 22 of four do and 32 do not).
 constexpr double kInClusters = 0.78;
 // Clocks around a product for which its turn waits before it releases what it multiplied (fitted).
-constexpr double kTurnAlone = 180;
-// Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted).
-constexpr double kRoundTrip = 1950;
+constexpr double kTurnAlone = 170;
+// Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted to
+// 2026-11-29-slots.json); and of a turn, however many slots there are (fitted).
+constexpr double kRoundTrip = 1200, kLeastTurn = 240;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows, bench/results/2026-11-28-random-3.json and -4.json: 6.1 to 7.0).
 constexpr double kLineBeyond = 6.5;
@@ -61,9 +62,8 @@ constexpr double kLineBeyond = 6.5;
 constexpr double kLeavingBytes = 20e6;
 // Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
 constexpr double kBlock = 800;
-constexpr double kFirst = 4300;  // clocks before the first product and behind the last (fitted)
+constexpr double kFirst = 4400;  // clocks before the first product and behind the last (fitted)
 
-// Of what runs beside each other.
 double together(double a, double b, double power) {
   const auto [less, more] = std::minmax(a, b);
   return more > 0 ? more * std::pow(1 + std::pow(less / more, power), 1 / power) : 0;
@@ -217,7 +217,7 @@ class Pricer {
       if (r.ahead) slots = std::min(slots, r.slots);
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
     const double round = (kRoundTrip + product_) / static_cast<double>(slots);
-    slots_ += turns * std::max(round, in_turn ? terms_.least_turn : 0);
+    slots_ += turns * std::max({round, kLeastTurn, in_turn ? terms_.least_turn : 0});
     // What stands around one team's product runs beside the other's; pairs of blocks keep step.
     const double alone =
         in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostParts = 8;  // blocks of a cluster that every device of sm_90 has room for (CUDA guide)
 // Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted, as price.cpp
 // says).
-constexpr double kPeerBytes = 32, kPeerLatency = 2000;
+constexpr double kPeerBytes = 32, kPeerLatency = 1500;
 constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 22 tiles of 128x4096x16384 take 124 us alone, 72 in pairs,
