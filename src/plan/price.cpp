@@ -60,8 +60,7 @@ constexpr double kRoundTrip = 1200, kLeastTurn = 240;
 constexpr double kLineBeyond = 6.5;
 // What others have written into the L2 cache leaves it for what comes from memory (fitted to the same products).
 constexpr double kLeavingBytes = 20e6;
-// Of a block that does next to nothing: it is begun, and waits for its first load (assumed).
-constexpr double kBlock = 800;
+constexpr double kBlock = 800;  // of a block that does next to nothing: it begins and waits once (assumed)
 constexpr double kFirst = 4400;  // clocks before the first product and behind the last (fitted)
 
 double together(double a, double b, double power) {
