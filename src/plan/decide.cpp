@@ -27,7 +27,6 @@ namespace {
 constexpr int64_t kGroup = target::kWarpgroupThreads, kGroupWarps = kGroup / kWarpThreads;
 constexpr int64_t kMostGroups = 4;  // that compute beside a loader
 constexpr size_t kLoaderWarps = 4;  // of a warpgroup, the least whose registers can be set
-
 // Registers of a loader's and of the others' threads, by the warpgroups that compute (65,536 in all; PTX, setmaxnreg).
 struct Registers {
   int64_t loader, math;
@@ -42,19 +41,14 @@ constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr int64_t kManyOfFour = 80;  // of a thread of four warpgroups, which has 112
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
-
 // Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
-
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
 // nothing before the last has been used. Of several rings with one slot each, one is filled while another is in use.
 constexpr int64_t kFewest = 2;
-
 // Slots of the rings of products that do nothing else, where there is room (bench/results/2026-11-29-slots.json, an
-// H200: 4096 cubed in 128x160 tiles by 64 takes 315 us with two, 221 with three, 198 with four, 226 with six, for which
-// its results leave another way).
+// H200: 4096 cubed in 128x160 tiles by 64 takes 315 us with two, 198 with four, 226 with six).
 constexpr int64_t kWanted = 4;
-
 constexpr int64_t kChunkBytes = 16384;  // of a warpgroup's result that leaves in chunks: two of 64 rows of 128 bytes
 
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";

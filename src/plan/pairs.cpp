@@ -25,10 +25,8 @@ struct WorthPairs {
 };
 // Rows that are no whole lines (an H100: 5000 cubed in 128x256 tiles 384 us for 535, in 128x32 1035 for 1744).
 constexpr WorthPairs kRaggedLines = {0.92, 60};
-// Whole lines (bench/results/2026-11-28-pairs.json and -lines.json, an H200): of 43 products within these bounds 32 are
-// faster, by 19% in geometric mean over all (8192 cubed in 256x32 tiles 2.54 ms for 4.74, in 128x64 2.14 for 2.52),
-// ten are within 1%, one slower by 3%. Products of a sparse matrix, of which three took 1.00 to 1.03, are not among
-// them.
+// Whole lines (bench/results/2026-11-28-pairs.json and 2026-11-30-pairs.json, an H200: 8192 cubed in 256x32 tiles 2.54
+// ms for 4.74, in 128x64 2.14 for 2.52). Products of a sparse matrix are not among them.
 constexpr WorthPairs kWholeLines = {0.91, 95};
 
 bool has_sparse_product(const Launch& launch) {

@@ -60,7 +60,7 @@ constexpr double kRoundTrip = 1200, kLeastTurn = 240;
 constexpr double kLineBeyond = 6.5;
 // What others have written into the L2 cache leaves it for what comes from memory (fitted to the same products).
 constexpr double kLeavingBytes = 20e6;
-constexpr double kBlock = 800;  // of a block that does next to nothing: it begins and waits once (assumed)
+constexpr double kBlock = 800;   // of a block that does next to nothing: it begins and waits once (assumed)
 constexpr double kFirst = 4400;  // clocks before the first product and behind the last (fitted)
 
 double together(double a, double b, double power) {
@@ -99,7 +99,8 @@ class Pricer {
                                                                : blocks_beside(p_, launch_, target_));
     const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
     const auto taken = static_cast<double>(blocks > 0 ? blocks : multiprocessors_taken());
-    for (const double waiting : {slots_, alone_}) out_.matrix = together(out_.matrix, waiting / beside, kUnits);
+    double products = out_.matrix;
+    for (const double waiting : {slots_, alone_}) products = together(products, waiting / beside, kUnits);
     // Blocks with a loader fill a multiprocessor: all of a wave end together. Of others the next begins where one ends.
     const double wave = plan_.has_loader() ? beside : 1;
     out_.waves = static_cast<int64_t>(std::ceil(tiles_ / (taken * wave)));
@@ -109,7 +110,7 @@ class Pricer {
     out_.l2 *= 1 - kOthers * idle, out_.over_lines *= 1 - kOthers * idle;
     // Where products run on beside other code, the busier of the two decides, but for what they wait for each other.
     const bool run_on = !plan_.orders.empty() || beside > 1;
-    const auto [less, more] = std::minmax(out_.matrix, out_.issue);
+    const auto [less, more] = std::minmax(products, out_.issue);
     const bool skewed = std::ranges::any_of(plan_.orders, [](const Order& o) { return o.how == Order::How::Skewed; });
     const double in_the_way = skewed ? std::min(kInTurns / warpgroups(), 1.0) : run_on ? kInTheWay : 1;
     const double computing = more + less * in_the_way + waits_ / beside;
@@ -130,7 +131,7 @@ class Pricer {
         (plan_.has_loader() ? together(inner, out_.memory, kUnitsAndMemory) : std::max(inner, out_.memory)) +
         apart / machine_.clock + machine_.launch;
     if (out_.over_lines == 0) out_.microseconds *= terms_.in_step;
-    const std::pair<double, std::string_view> units[] = {{out_.matrix, "matrix"},
+    const std::pair<double, std::string_view> units[] = {{products, "matrix"},
                                                          {out_.issue, "issue"},
                                                          {out_.shared, "shared"},
                                                          {out_.l2, "l2"},

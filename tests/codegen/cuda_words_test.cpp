@@ -397,8 +397,9 @@ TEST(CudaWords, WholeNumbersThatHalvesHoldAreNotRounded) {
         .text;
   };
   const std::string exact = scaled(128), rounded = scaled(1794);
-  EXPECT_NE(exact.find("store_f16(((float)W_vector"), std::string::npos) << exact;
-  EXPECT_NE(rounded.find("store_f16(round_f16((float)W_vector"), std::string::npos) << rounded;
+  EXPECT_NE(exact.find("__float22half2_rn(B_vector, ((float)W_vector[0] - 128.0f) *"), std::string::npos) << exact;
+  EXPECT_NE(rounded.find("__float22half2_rn(B_vector, round_f16((float)W_vector[0] - 1794.0f) *"), std::string::npos)
+      << rounded;
 }
 
 TEST(CudaWords, OffsetsThat32BitsHoldAreOf32Bits) {

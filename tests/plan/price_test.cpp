@@ -227,7 +227,7 @@ TEST(Price, PairsAreTakenWhereTheyWereFaster) {
     EXPECT_LT(paired, 1.02 * row["us"][""].get<double>());
     gained += std::log(row["us"][""].get<double>() / paired);
   }
-  EXPECT_GE(taken, 14u);
+  EXPECT_GE(taken, 13u);
   EXPECT_GE(left, 10u);
   EXPECT_GT(gained / static_cast<double>(taken), std::log(1.2));
 }

@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) convolution_kernel(uint16_t
         tw_wait(&patches_filters_empty[slot], parity ^ 1);
         if (tw_elect()) {
           tw_arrive_expect(&patches_filters_full[slot], 32768);
-          tw_tma_load_4d(patches + slot * 8192, &image_map, &patches_filters_full[slot], k * 64 & 127, (by * 128ll & 63ll) + (uint32_t)(k * 64ll >> 7) % 3u - 1ll, (by * 128ll >> 6 & 63ll) + (uint32_t)(k * 64ll >> 7) / 3u - 1ll, tw_select<int64_t>((uint64_t)(int64_t)k < 18ull, (by * 128ll >> 6) >> 6, -1ll));
+          tw_tma_load_4d(patches + slot * 8192, &image_map, &patches_filters_full[slot], k * 64 & 127, (by * 128ll & 63ll) + (uint32_t)(k * 64ll >> 7) % 3u - 1ll, (by * 128ll >> 6 & 63ll) + (uint32_t)(k * 64ll >> 7) / 3u - 1ll, tw_select<int64_t>(0 <= k && k < 18, (by * 128ll >> 6) >> 6, -1ll));
           // convolution.cpp:27
           tw_tma_load_2d(filters + slot * 8192, &weights_map, &patches_filters_full[slot], bx * 128, k * 64);
           tw_tma_load_2d(filters + slot * 8192 + 4096, &weights_map, &patches_filters_full[slot], bx * 128 + 64, k * 64);

@@ -65,7 +65,7 @@
         // fp8_gemm.cpp:50
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
-          scales0[r] = SA_shared0[slot * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+          scales0[r] = SA_shared0[slot * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
         const float scale_B = scale_B_next;
@@ -105,7 +105,7 @@
         // fp8_gemm.cpp:50
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
-          scales0[r] = SA_shared0[slot_1 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+          scales0[r] = SA_shared0[slot_1 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
         const float scale_B_1 = scale_B_next;
@@ -145,7 +145,7 @@
         // fp8_gemm.cpp:50
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
-          scales0[r] = SA_shared0[slot_2 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+          scales0[r] = SA_shared0[slot_2 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
         const float scale_B_2 = scale_B_next;
@@ -175,7 +175,7 @@
         // fp8_gemm.cpp:50
         #pragma unroll
         for (int32_t r = 0; r < 2; ++r) {
-          scales0[r] = SA_shared0[slot_3 * 128 + (thread >> 7) * 64 + ((thread & 127) >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
+          scales0[r] = SA_shared0[slot_3 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
         const float scale_B_3 = scale_B_next;
@@ -213,14 +213,14 @@
         for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
           alignas(16) uint16_t sums0_staged_vector[2];
           __float22bfloat162_rn(sums0_staged_vector, sums0[r * 2 + r_1 * 4], sums0[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&sums0_staged[(thread >> 7) * 4096 + ((thread & 127) >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 8192 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)sums0_staged_vector;
+          *(uint32_t*)&sums0_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 8192 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)sums0_staged_vector;
         }
       }
       tw_fence_async_shared();
       __syncwarp();
       if (tw_elect()) {
-        tw_tma_store_2d(sums0_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096, &C_map, bx * 128, by * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64);
-        tw_tma_store_2d(sums0_staged + (thread >> 5 & 3) * 1024 + ((thread >> 5) >> 2) * 4096 + 8192, &C_map, bx * 128 + 64, by * 128 + (thread >> 5 & 3) * 16 + ((thread >> 5) >> 2) * 64);
+        tw_tma_store_2d(sums0_staged + (thread >> 5) * 1024, &C_map, bx * 128, by * 128 + (thread >> 5) * 16);
+        tw_tma_store_2d(sums0_staged + (thread >> 5) * 1024 + 8192, &C_map, bx * 128 + 64, by * 128 + (thread >> 5) * 16);
         tw_bulk_commit();
       }
     }

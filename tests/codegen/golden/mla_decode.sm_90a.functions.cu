@@ -17,6 +17,8 @@ __device__ __forceinline__ float exp2_f32(float x) {
   return y;
 }
 __device__ __forceinline__ float fma_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+__device__ __forceinline__ float f32_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+__device__ __forceinline__ float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
 __device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ __forceinline__ void tw_arrive(uint64_t* barrier) {

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, c
   #pragma unroll
   for (int32_t r = 0; r < 4; ++r) {
     alignas(16) uint16_t X_vector[8];
-    *(uint4*)X_vector = *(const uint4*)&X[r * 1024 + (tx >> 5) * 256 + (tx & 31) * 8 + by * 4096];
+    *(uint4*)X_vector = *(const uint4*)&X[r * 1024 + tx * 8 + by * 4096];
     __bfloat1622float2(&x[r * 8], X_vector);
     __bfloat1622float2(&x[r * 8 + 2], &X_vector[2]);
     __bfloat1622float2(&x[r * 8 + 4], &X_vector[4]);
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, c
   #pragma unroll
   for (int32_t r = 0; r < 4; ++r) {
     alignas(16) uint16_t W_vector[8];
-    *(uint4*)W_vector = *(const uint4*)&W[r * 1024 + (tx >> 5) * 256 + (tx & 31) * 8];
+    *(uint4*)W_vector = *(const uint4*)&W[r * 1024 + tx * 8];
     __bfloat1622float2(&w[r * 8], W_vector);
     __bfloat1622float2(&w[r * 8 + 2], &W_vector[2]);
     __bfloat1622float2(&w[r * 8 + 4], &W_vector[4]);
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, c
     __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
     __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
     __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
-    tw_store((uint4*)&Y[r * 1024 + (tx >> 5) * 256 + (tx & 31) * 8 + by * 4096], *(const uint4*)Y_vector);
+    tw_store((uint4*)&Y[r * 1024 + tx * 8 + by * 4096], *(const uint4*)Y_vector);
   }
 }
 

@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(128) split_matmul_atomics_kernel_0(
     for (int32_t r_1 = 0; r_1 < 4; ++r_1) {
       C_vector[r_1] = 0.0f;
     }
-    tw_store((float4*)&C[bx * 256 + ((tx & 63) >> 5) * 128 + (tx & 31) * 4 + by * 65536 + r * 1024 + (tx >> 6) * 512], *(const float4*)C_vector);
+    tw_store((float4*)&C[bx * 256 + (tx & 63) * 4 + by * 65536 + r * 1024 + (tx >> 6) * 512], *(const float4*)C_vector);
   }
 }
 

@@ -135,15 +135,15 @@ extern "C" __global__ void __launch_bounds__(128) topk_gate_kernel(const float* 
   // topk_gate.cpp:36
   __syncthreads();
   if ((tx >> 5) < 2) {
-    weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] / (total[(tx >> 5) * 4 + ((tx & 31) >> 3)] + 1e-20f);
+    weights[(tx & 7) + (tx >> 3) * 8] = weights[(tx & 7) + (tx >> 3) * 8] / (total[tx >> 3] + 1e-20f);
   }
   // topk_gate.cpp:37
   if ((tx >> 5) < 2) {
-    topk_idx[(tx & 7) + bx * 64 + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = (int64_t)ids[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    topk_idx[(tx & 7) + bx * 64 + (tx >> 3) * 8] = (int64_t)ids[(tx & 7) + (tx >> 3) * 8];
   }
   // topk_gate.cpp:38
   if ((tx >> 5) < 2) {
-    topk_weights[(tx & 7) + bx * 64 + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8] = weights[(tx & 7) + (tx >> 5) * 32 + ((tx & 31) >> 3) * 8];
+    topk_weights[(tx & 7) + bx * 64 + (tx >> 3) * 8] = weights[(tx & 7) + (tx >> 3) * 8];
   }
 }
 
