@@ -199,8 +199,17 @@ __device__ __forceinline__ T mulhi(T a, T b) {
     if constexpr ((T)-1 < (T)0) return (T)__mul64hi(a, b);
     return (T)__umul64hi(a, b);
   }
-  if constexpr ((T)-1 < (T)0) return (T)__mulhi((int32_t)a, (int32_t)b);
-  return (T)__umulhi((uint32_t)a, (uint32_t)b);
+  // Not mul.hi: of sums of several ptxas 13.0 leaves some out (16 in a row are 2).
+  uint32_t low, high;
+  if constexpr ((T)-1 < (T)0)
+    asm("{\n.reg .b64 w;\nmul.wide.s32 w, %2, %3;\nmov.b64 {%0, %1}, w;\n}"
+        : "=r"(low), "=r"(high)
+        : "r"((uint32_t)a), "r"((uint32_t)b));
+  else
+    asm("{\n.reg .b64 w;\nmul.wide.u32 w, %2, %3;\nmov.b64 {%0, %1}, w;\n}"
+        : "=r"(low), "=r"(high)
+        : "r"((uint32_t)a), "r"((uint32_t)b));
+  return (T)high;
 }
 
 //@ brev: types
