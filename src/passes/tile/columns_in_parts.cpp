@@ -52,12 +52,15 @@ class Parts {
     for (const Stmt& x : loop->body) {
       const auto* g = x.as<Gemm>();
       if (!g || !choose_columns(*g) || !find_cut(*loop, g->c.buffer)) continue;
+      const size_t buffers = p_.buffers.size();
       if (auto body = phases(loop->body)) {
         For f = *loop;
         f.body = std::move(*body);
         taken_ = 0;  // one loop's
         return Body{make_stmt(std::move(f), s->location)};
       }
+      p_.buffers.erase(p_.buffers.begin() + static_cast<std::ptrdiff_t>(buffers), p_.buffers.end());
+      made_.clear();
     }
     return std::nullopt;
   }
