@@ -1,14 +1,13 @@
 #include "passes/tile/columns_in_parts.h"
 
 #include "analysis/accessed.h"
-#include "analysis/live_registers.h"
 #include "analysis/own_schedule.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
-#include "target/wgmma.h"
+#include "passes/tile/accumulator_room.h"
 
 namespace tilewright::passes {
 
@@ -34,16 +33,11 @@ bool clash(const Body& a, const Body& b, const ProgramTables& p) {
 class Parts {
  public:
   Parts(TileProgram& p, const Launch& launch, const target::GpuTarget& target)
-      : p_(p), launch_(launch), threads_(launch.thread_count()) {
-    Buffers accumulators;
-    walk(launch.body, [&](const Stmt& s) {
-      if (const auto* g = s.as<Gemm>()) accumulators.insert(g->c.buffer);
-    });
-    const int64_t loaders = SetRegisters::kFewest * target::kWarpgroupThreads;
-    const int64_t each = (target.multiprocessor.registers - loaders) / threads_;
-    room_ = std::min(SetRegisters::kMost, each / SetRegisters::kUnit * SetRegisters::kUnit) - kOtherRegisters;
-    taken_ = analysis::bits_of_fragments(accumulators, p) / 32 / threads_;
-  }
+      : p_(p),
+        launch_(launch),
+        threads_(launch.thread_count()),
+        room_(most_registers(launch, target) - kOtherRegisters),
+        taken_(accumulator_registers(p, launch)) {}
 
   std::optional<Body> operator()(const Stmt& s) {
     const auto* loop = s.as<For>();
@@ -306,7 +300,8 @@ class Parts {
   TileProgram& p_;
   const Launch& launch_;
   const int64_t threads_;
-  int64_t room_ = 0, taken_ = 0;  // registers of a thread: for accumulators, and what those of the program take
+  const int64_t room_;  // registers of a thread for accumulators
+  int64_t taken_;       // ..., that those of the program take
   int64_t columns_ = 0;
   std::vector<Part> parts_;
   Buffers cut_;

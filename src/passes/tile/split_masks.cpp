@@ -1,12 +1,11 @@
 #include "passes/tile/split_masks.h"
 
-#include "analysis/live_registers.h"
 #include "analysis/slope.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
-#include "target/wgmma.h"
+#include "passes/tile/accumulator_room.h"
 
 namespace tilewright::passes {
 
@@ -22,14 +21,7 @@ constexpr int64_t kOtherRegisters = 56;
 // Whether accumulators leave few registers: what one holds before a branch that fills it is alive beside the others
 // then, and spills them. A mask in every turn is less.
 bool is_short_of_registers(const ProgramTables& p, const Launch& launch, const target::GpuTarget& target) {
-  std::set<BufferId> accumulators;
-  walk(launch.body, [&](const Stmt& s) {
-    if (const auto* g = s.as<Gemm>()) accumulators.insert(g->c.buffer);
-  });
-  const int64_t threads = launch.thread_count(), loaders = target.has.tma ? target::kWarpgroupThreads : 0;
-  const int64_t each = (target.multiprocessor.registers - SetRegisters::kFewest * loaders) / threads;
-  const int64_t most = std::min(SetRegisters::kMost, each / SetRegisters::kUnit * SetRegisters::kUnit);
-  return analysis::bits_of_fragments(accumulators, p) / 32 / threads > most - kOtherRegisters;
+  return accumulator_registers(p, launch) > most_registers(launch, target) - kOtherRegisters;
 }
 
 class Masks {

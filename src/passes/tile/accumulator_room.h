@@ -1,0 +1,13 @@
+// Registers that accumulators of products take of a thread, and those that it can have.
+#pragma once
+#include "ir/program.h"
+#include "target/gpu.h"
+
+namespace tilewright::passes {
+
+// Of a thread, what all accumulators of the launch's products take.
+int64_t accumulator_registers(const ir::ProgramTables& program, const ir::Launch& launch);
+// Of a thread that computes, beside a loader where the target has them, in a block that has a multiprocessor to itself.
+int64_t most_registers(const ir::Launch& launch, const target::GpuTarget& target);
+
+}  // namespace tilewright::passes
