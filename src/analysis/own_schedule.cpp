@@ -1,5 +1,6 @@
 #include "analysis/own_schedule.h"
 
+#include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/rewrite.h"
 
@@ -25,6 +26,17 @@ bool has_own_layouts(const ProgramTables& p, const Launch& launch) {
   return std::ranges::any_of(used_buffers(launch.body), [&](BufferId id) {
     return p.buffer(id).space != Space::Global && p.buffer(id).layout.kind != LayoutHint::None;
   });
+}
+
+// Whether the body means the same with any number of threads.
+bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
+  if (used_vars(launch.body).contains(launch.thread[0])) return false;
+  if (holds<Shuffle, Vote, ir::Role, Print, Call, SetRegisters, Arrive, Wait>(launch.body)) return false;
+  const auto meets_others = [](const Stmt& s) { return s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Block; };
+  if (any_in(launch.body, meets_others)) return false;
+  if (any_in(launch.body, [](const Stmt& s) { return s.as<Atomic>() && s.as<Atomic>()->each; })) return false;
+  return std::ranges::none_of(used_buffers(launch.body),
+                              [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Local; });
 }
 
 }  // namespace tilewright::analysis

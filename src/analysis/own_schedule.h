@@ -10,4 +10,7 @@ std::string why_as_written(const ir::Launch& launch);
 // Whether the program says how tiles lie on chip: they have its extents, then.
 bool has_own_layouts(const ir::ProgramTables& program, const ir::Launch& launch);
 
+// Whether the body means the same with any number of threads.
+bool counts_no_threads(const ir::ProgramTables& program, const ir::Launch& launch);
+
 }  // namespace tilewright::analysis

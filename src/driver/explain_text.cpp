@@ -187,11 +187,13 @@ void show_rings(const GpuLaunchFacts& launch, Page& page) {
 void show_plan(const GpuLaunchFacts& launch, Page& page) {
   const plan::Plan& plan = launch.plan;
   if (plan.whole) {
-    page.line("  plan: {}", plan.whole->says);
+    const plan::Use* own = plan.work.instead_of_kind();
+    page.line("  plan: {}", own ? launch.schedules.front().says : plan.whole->says);
     return show_rings(launch, page);
   }
   if (!plan.has_loader()) {
     page.line("  plan: every warp does everything; no loader role, because {}", plan.why_no_loader());
+    if (!launch.fitted.empty()) page.line("    {}", launch.fitted);
     return;
   }
   int64_t loading = 0;

@@ -17,16 +17,7 @@ using analysis::HalfSteps;
 namespace {
 
 constexpr int64_t kGroup = target::kWarpgroupThreads;
-
-// Whether the body means the same with any number of threads.
-bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
-  if (used_vars(launch.body).contains(launch.thread[0])) return false;
-  if (holds<Shuffle, Vote, ir::Role, Print, Call, SetRegisters, Arrive, Wait>(launch.body)) return false;
-  const auto meets_others = [](const Stmt& s) { return s.as<Sync>() && s.as<Sync>()->scope != SyncScope::Block; };
-  if (any_in(launch.body, meets_others)) return false;
-  return std::ranges::none_of(used_buffers(launch.body),
-                              [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Local; });
-}
+constexpr int64_t kManyBlocks = 4;  // a multiprocessor, with which it has always others beside one (assumed)
 
 bool writes_fragment(const ProgramTables& p, const Map& map) {
   return any_in(map.body, [&](const Stmt& s) {
@@ -83,7 +74,7 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
   };
   std::vector<Way> ways;
   if (halved) ways.push_back({&*halved, launch.threads[0]});
-  if (launch.threads[0] == kGroup && counts_no_threads(program, launch))
+  if (launch.threads[0] == kGroup && analysis::counts_no_threads(program, launch))
     for (const HalfSteps* halves : steps)
       if (divides_for_two(program, launch, halves)) ways.push_back({halves, 2 * kGroup});
   for (const Way& way : ways) {
@@ -98,6 +89,30 @@ Fit fit_registers(const ProgramTables& program, const Launch& launch, int64_t mo
     return fit;
   }
   return {};
+}
+
+int64_t fewest_threads(const ProgramTables& program, const Launch& launch, int64_t parts) {
+  constexpr int64_t fewest = 128, registers = 72;  // 64 columns of a row, and what is known of it
+  const int64_t own = launch.thread_count();
+  if (!analysis::counts_no_threads(program, launch)) return own;
+  int64_t threads = fewest;
+  while (threads < own && analysis::live_registers(program, launch, threads) > registers * parts) threads *= 2;
+  return std::min(threads, own);
+}
+
+Fit fit_rows(const ProgramTables& program, const Launch& launch, const target::GpuTarget& target, const Hints& hints) {
+  if (hints.own_threads_and_steps || holds<Gemm, For, While>(launch.body) || !holds<Reduce>(launch.body)) return {};
+  if (launch.threads.size() != 1 || launch.min_blocks > 0 || analysis::has_own_layouts(program, launch)) return {};
+  const auto blocks = constant_int(blocks_of(launch));
+  const bool many = blocks && *blocks >= kManyBlocks * target.multiprocessors;
+  if (!hints.threads && (!many || !analysis::why_as_written(launch).empty())) return {};
+  if (hints.threads && !analysis::counts_no_threads(program, launch)) return {};
+  Fit fit;
+  fit.threads = hints.threads.value_or(fewest_threads(program, launch));
+  if (fit.threads == launch.threads[0]) return {};
+  fit.live = analysis::live_registers(program, launch, fit.threads);
+  fit.own = analysis::live_registers(program, launch, launch.threads[0]);
+  return fit;
 }
 
 }  // namespace tilewright::plan

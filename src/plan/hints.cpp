@@ -253,7 +253,7 @@ Hints parse_hints(const std::vector<std::string>& lines, const SourceLocation& a
 std::optional<std::string> first_unmet(const Hints& hints, const Plan& plan, const ir::ProgramTables& program) {
   using Words = std::vector<std::string>;
   const Words printed = lines_of(plan, program);
-  const bool as_written = !plan.has_loader() && !plan.brings_ahead();  // which prints no line of its work
+  const bool as_written = !plan.changes();  // which prints no line of its work
   for (const std::string& line : hints.lines) {
     const Words words = words_of(line);
     const bool met = words == Words{"fit", "none"}

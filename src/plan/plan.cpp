@@ -62,7 +62,9 @@ std::string text(const Fit& fit, const ir::ProgramTables& program) {
     how.push_back(fmt::format("half of a step of '{}' at a time", program.var(fit.half_steps_of).name));
   if (fit.wide_steps_of.valid())
     how.push_back(fmt::format("{} steps of '{}' at a time", fit.at_once, program.var(fit.wide_steps_of).name));
-  if (fit.threads > 0) how.push_back(fmt::format("{} threads instead of {}", fit.threads, fit.threads / 2));
+  if (fit.threads > 0)
+    how.push_back(fmt::format("{} threads{}", fit.threads,
+                              fit.live < fit.own ? fmt::format(" instead of {}", fit.threads / 2) : ""));
   const std::string all = fmt::format("{}", fmt::join(how, ", "));
   if (fit.live == 0) return all + ": 128 bytes of a row of the operands in each";
   return fmt::format("{}: tiles take {} registers a thread, not {}", all, fit.live, fit.own);
@@ -94,7 +96,7 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
          plan.fit.threads > 0 ? fmt::format(" threads={}", plan.fit.threads) : "",
          plan.fit.live > 0 ? fmt::format(" live={} of={}", plan.fit.live, plan.fit.own) : "");
   if (plan.clears) line("clear in gemms");
-  if (plan.has_loader() || plan.brings_ahead()) {
+  if (plan.changes()) {
     const Work& w = plan.work;
     const auto value = [&](const Use& use) {
       return fmt::format(" {}={}", use.of->field.name, value_of(use, program));

@@ -126,6 +126,8 @@ struct Plan {
   bool has_loader() const { return !roles.empty(); }
   // Its own threads bring a tile's rings while they compute the one before.
   bool brings_ahead() const { return roles.empty() && !rings.empty(); }
+  // Whether the launch is another than the program's.
+  bool changes() const { return has_loader() || whole; }
   bool takes(Role::Takes what) const;
   // What a tile of the grid needs once comes while the one before is computed.
   bool next_tile_ahead() const;

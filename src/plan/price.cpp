@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/panels.h"
+#include "analysis/residency.h"
 #include "analysis/warp_grid.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -12,7 +13,6 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
-#include "plan/residency.h"
 #include "plan/schedule.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
@@ -86,8 +86,8 @@ class Pricer {
 
   // None: something is not known.
   std::optional<Price> run() {
-    count(launch_.body, 1);
-    tiles_ *= static_cast<double>(terms_.blocks_a_tile);
+    count(launch_.body, 1 / static_cast<double>(terms_.parts));
+    tiles_ *= static_cast<double>(terms_.blocks_a_tile * terms_.parts);
     for (BufferId id : added_to_) out_.epilogue += terms_.clocks_a_byte * bytes_of_tile(id);
     out_.epilogue += terms_.latency;
     double fix_up = 0;  // sums that one block leaves and another adds
@@ -96,7 +96,7 @@ class Pricer {
     const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
-                                                               : blocks_beside(p_, launch_, target_));
+                                                               : analysis::blocks_beside(p_, launch_, target_));
     const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
     const auto taken = static_cast<double>(blocks > 0 ? blocks : multiprocessors_taken());
     double products = out_.matrix;

@@ -26,6 +26,7 @@ struct Offer {
 // What a schedule changes of a price (price.cpp).
 struct Terms {
   int64_t blocks_a_tile = 1;  // which share the turns of its loops
+  int64_t parts = 1;          // ... or all that is done for it
   double clocks_a_byte = 0;   // of a sum, that it is handed on before results leave
   double latency = 0;         // clocks until the last of them is there
   int64_t runs = 0;           // blocks that take equal runs of turns: no wave is half empty; 0: they take tiles
@@ -65,12 +66,13 @@ struct Schedule {
   void (*price)(const Use&, Terms&) = nullptr;
 };
 
+extern const Schedule kSharedRows;  // blocks of a cluster that have parts of the columns of rows (shared_rows.cpp)
 extern const Schedule kTilesAhead;  // blocks whose own threads bring the next tile (tiles_ahead.cpp)
 extern const Schedule kSplit;       // blocks of a cluster that share the turns of a loop (split_turns.cpp)
 extern const Schedule kStreamK;     // blocks that take runs of turns, wherever tiles begin (stream_k.cpp)
 extern const Schedule kPairs;       // pairs of blocks that share a tile of a ring (pairs.cpp)
 
 // In the order in which they are asked, and change a launch.
-inline constexpr std::array kSchedules = {&kTilesAhead, &kSplit, &kStreamK, &kPairs};
+inline constexpr std::array kSchedules = {&kSharedRows, &kTilesAhead, &kSplit, &kStreamK, &kPairs};
 
 }  // namespace tilewright::plan

@@ -183,5 +183,55 @@ TEST(FitRegisters, ARowOfATensorComesInOneCopy) {
   EXPECT_EQ(found, 1);
 }
 
+// Rows of a program that reduces them, by so many threads.
+struct FewThreads {
+  int64_t columns = 8192, rows = 4096;
+  int threads = 1024;
+  std::string plan = "", more = "", type = "bfloat16";
+
+  std::string text() const {
+    return fmt::format(
+        "program rows {{\n  param X: {0}[{1}, {2}]\n  param F: int32[1]\n  param Y: {0}[{1}, {2}]\n"
+        "  launch rows(by: {1}) threads(tx: {3}){4} {{\n    fragment x: float32[1, {2}]\n    fragment most: "
+        "float32[1]\n"
+        "    copy from=X[by : 1, 0 : {2}] to=x\n    reduce max from=x to=most dim=1\n    map i in 1, j in {2} {{\n"
+        "      x[i, j] = x[i, j] - most[i]\n    }}\n{5}    copy from=x to=Y[by : 1, 0 : {2}]\n  }}\n}}\n",
+        type, rows, columns, threads, plan.empty() ? "" : " plan(\"" + plan + "\")", more);
+  }
+  plan::Fit fit(const char* arch = "sm_90a") const {
+    return passes::lower_to_threads(parsed(text()), gpu_target(arch)).plans[0].fit;
+  }
+};
+
+TEST(FitRegisters, RowsGetAsManyThreadsAsHaveSixtyFourColumns) {
+  for (const char* arch : {"sm_90a", "sm_80"}) {
+    EXPECT_EQ(FewThreads{}.fit(arch).threads, 128);
+    EXPECT_EQ((FewThreads{.columns = 16384}.fit(arch).threads), 256);
+    EXPECT_EQ((FewThreads{.columns = 4096, .threads = 256}.fit(arch).threads), 128);
+  }
+  const passes::ThreadLowering lowered = passes::lower_to_threads(parsed(FewThreads{}.text()), gpu_target("sm_90a"));
+  EXPECT_EQ(lowered.threads.launches[0].threads, (std::vector<int64_t>{128}));
+  EXPECT_EQ(plan::text(lowered.plans[0].fit, lowered.tiles), "128 threads: tiles take 64 registers a thread, not 8");
+  EXPECT_EQ((FewThreads{.plan = "fit threads=256"}.fit().threads), 256);
+}
+
+TEST(FitRegisters, RowsKeepTheirThreads) {
+  EXPECT_FALSE((FewThreads{.threads = 128}.fit().any())) << "as many as it would get";
+  EXPECT_FALSE((FewThreads{.columns = 16384, .threads = 128}.fit().any())) << "fewer than it would get";
+  EXPECT_FALSE((FewThreads{.rows = 500}.fit().any())) << "a multiprocessor has few blocks";
+  EXPECT_FALSE((FewThreads{.plan = "fit none"}.fit().any()));
+  EXPECT_FALSE((FewThreads{.more = "    if tx == 900 {\n      most[0] = 0.0\n    }\n"}.fit().any()))
+      << "a thread's number";
+  EXPECT_FALSE((FewThreads{.more = "    atomic add to=F[0] value=1 each=true\n"}.fit().any())) << "each thread adds";
+  EXPECT_TRUE((FewThreads{.more = "    atomic add to=F[0] value=1\n"}.fit().any()));
+  EXPECT_FALSE((FewThreads{.more = "    for k in 0..2 {\n      reduce sum from=x to=most dim=1\n    }\n"}.fit().any()));
+}
+
+TEST(FitRegisters, RowsMeanTheSameByFewerThreads) {
+  Planned p = planned(FewThreads{.columns = 1024, .rows = 16, .type = "float32"}.text());
+  EXPECT_EQ(p.program.launches[0].threads, (std::vector<int64_t>{128}));
+  expect_same_meaning(p, {numbers({16, 1024}, f32, 3), numbers({1}, i32, 4)}, {16, 1024}, f32);
+}
+
 }  // namespace
 }  // namespace tilewright

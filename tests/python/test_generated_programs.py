@@ -32,7 +32,7 @@ def test_programs_that_are_known(script, engines, last):
 
 def fresh(script, engines, seconds):
     first = random.SystemRandom().randrange(10**9)
-    done = run(script, engines, "--seeds", f"{first}..{first + 5000}", "--seconds", str(seconds))
+    done = run(script, engines, "--seeds", f"{first}..{first + 5000}", "--seconds", str(seconds), "--grace", "20", "--patience", "20")
     assert done.returncode in (0, 1) and " programs in " in done.stdout, done.stdout + done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith("seed ")]
 

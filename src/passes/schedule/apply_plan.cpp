@@ -201,7 +201,8 @@ class RoleWriter {
 std::vector<VarId> apply_plan(Plan& plan, TileProgram& program, size_t number) {
   Launch& launch = program.launches[number];
   std::vector<VarId> blocks = launch.block;
-  if (!plan.has_loader() && !plan.brings_ahead()) {
+  if (!plan.changes()) {
+    if (plan.fit.any()) launch = fitted(program, launch, plan.fit);
     if (plan.clears) launch.body = clear_in_gemms(program, launch.body);
     return blocks;
   }

@@ -44,7 +44,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     if (waits || !s->whole) continue;
     std::string why;
     if (auto plan = s->whole(request, why)) {
-      why = code_of(*s).misfit(*plan, scratch, number);
+      if (const auto misfit = code_of(*s).misfit) why = misfit(*plan, scratch, number);
       if (why.empty()) return std::move(*plan);
       if (!hints.work) why.clear();  // nobody has asked for it
     }
@@ -141,6 +141,12 @@ Plan decide_plan(const TileProgram& program, size_t number, const target::GpuTar
   // Loaders run ahead of the program's statements, so that a wait for other launches comes before the roles.
   launch.body = without_launch_order(launch.body);
   const Hints hints = plan::parse_hints(launch.plan, program.location(launch.location));
+  if (const plan::Fit fit = limits.fits ? plan::fit_rows(own, launch, target, hints) : plan::Fit{}; fit.any()) {
+    launch = fitted(own, launch, fit);
+    Plan plan = decide_unasked(own, number, target, limits, hints);
+    plan.fit = fit;
+    return plan;
+  }
   if (target.has.tma && limits.slots >= 1 && limits.fits) {
     std::vector<plan::Fit> fits{plan::fit_registers(own, launch, limits.live, hints)};
     if (!fits[0].half_steps_of.valid())

@@ -36,16 +36,23 @@ Ending pair_blocks(ir::TileProgram& program, ir::Launch& launch, const plan::Use
 void bring_ahead(const plan::Plan& plan, ir::TileProgram& program, ir::Launch& launch);
 std::string misfit_ahead(const plan::Plan& plan, ir::TileProgram program, size_t launch);
 
+// Each tile of the grid gets a cluster of blocks, by a dimension of its own, of which each has a part of the columns of
+// the launch's tiles. What a reduction along them finds in a part each block tells the others. What has no columns
+// every block does for itself, but one alone writes it to memory. Needs a launch whose rows can be shared
+// (analysis/shared_rows.h).
+void share_rows(const plan::Plan& plan, ir::TileProgram& program, ir::Launch& launch);
+
 struct ScheduleCode {
   const plan::Schedule* of;
   // Of a launch whose rings are not found yet, clears in gemms included.
   Ending (*shape)(ir::TileProgram&, ir::Launch&, const plan::Use&) = nullptr;
-  // Of schedules that plan the whole launch; why what is written cannot be.
+  // Of schedules that plan the whole launch; why what is written cannot be, where that may happen.
   void (*write)(const plan::Plan&, ir::TileProgram&, ir::Launch&) = nullptr;
   std::string (*misfit)(const plan::Plan&, ir::TileProgram, size_t launch) = nullptr;
 };
 
 inline constexpr ScheduleCode kScheduleCode[] = {
+    {.of = &plan::kSharedRows, .write = share_rows},
     {.of = &plan::kTilesAhead, .write = bring_ahead, .misfit = misfit_ahead},
     {.of = &plan::kSplit, .shape = split_turns},
     {.of = &plan::kStreamK, .shape = stream_k},

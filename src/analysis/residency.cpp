@@ -1,4 +1,4 @@
-#include "plan/residency.h"
+#include "analysis/residency.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "ir/extent.h"
 #include "ir/rewrite.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 using namespace ir;
 
@@ -48,4 +48,4 @@ int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target
   return blocks;
 }
 
-}  // namespace tilewright::plan
+}  // namespace tilewright::analysis
