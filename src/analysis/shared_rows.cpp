@@ -10,6 +10,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "support/match.h"
 
 namespace tilewright::analysis {
 
@@ -96,14 +97,18 @@ class RowsToShare {
     if (const auto* n = s.as<Copy>()) return follow_copy(*n);
     if (const auto* n = s.as<Map>()) return follow_map(*n);
     if (const auto* n = s.as<Reduce>()) return follow_along(*n, kept_dims(*n));
-    if (const auto* n = s.as<Scan>())
-      return follow_between(n->from, n->to) &&
-             (!is_cut(n->from.buffer) || out_.cut.at(n->from.buffer) != dim(n->from, n->dim) ||
-              no("a scan goes along the columns"));
-    return true;
+    return match(s->op, [&]<class Op>(const Op& op) {
+      if constexpr (CombinesAlong<Op>)
+        return follow_between(op.from, op.to) && (!goes_along(op) || no("a {} goes along the columns", Op::name));
+      else
+        return true;
+    });
   }
-  // The dimension of the buffer; a tile op counts those of its region.
-  static size_t dim(const Region&, int64_t d) { return static_cast<size_t>(d); }
+  template <CombinesAlong Op>
+  bool goes_along(const Op& op) const {
+    const auto known = out_.cut.find(op.from.buffer);
+    return known != out_.cut.end() && static_cast<int64_t>(known->second) == op.dim;
+  }
 
   bool follow_copy(const Copy& c) {
     const bool from = is_cut(c.from.buffer), to = is_cut(c.to.buffer);
@@ -129,7 +134,7 @@ class RowsToShare {
     const auto known = out_.cut.find(r.from.buffer);
     if (known == out_.cut.end()) return !is_cut(r.to.buffer) || no("'{}' is of other columns", name(r.from.buffer));
     if (!has_columns(r.from)) return false;
-    if (known->second == dim(r.from, r.dim)) return true;
+    if (goes_along(r)) return true;
     const auto at = std::ranges::find(dims, static_cast<int>(known->second));
     if (at == dims.end()) return no("columns of '{}' get lost", name(r.from.buffer));
     return cut(r.to.buffer, static_cast<size_t>(at - dims.begin())) && has_columns(r.to);
@@ -185,7 +190,7 @@ class RowsToShare {
     if (const auto* n = s.as<Fill>()) return !is_cut(n->to.buffer) || has_columns(n->to);
     if (const auto* n = s.as<Copy>())
       return is_on_chip(n->from.buffer) || is_on_chip(n->to.buffer) || no("a copy goes from memory to memory");
-    if (s.as<Scan>()) return true;
+    if (match(s->op, []<class Op>(const Op&) { return CombinesAlong<Op>; })) return true;
     if (!s.as<Let>() && !s.as<Assert>() && !s.as<Assume>()) return no("it has a {} at its top", name_of(s));
     bool fine = true;
     for_each_expr(s, [&](const Expr& e) {
@@ -197,7 +202,7 @@ class RowsToShare {
     return fine;
   }
   bool is_partable_reduce(const Reduce& r) {
-    if (!is_cut(r.from.buffer) || out_.cut.at(r.from.buffer) != dim(r.from, r.dim)) return true;
+    if (!goes_along(r)) return true;
     joins_ = true;
     const Buffer& to = p_.buffer(r.to.buffer);
     return (is_on_chip(r.to.buffer) && !to.is_view() && is_whole(r.to, to)) ||

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "analysis/panels.h"
-#include "analysis/residency.h"
 #include "analysis/warp_grid.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -13,6 +12,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "plan/residency.h"
 #include "plan/schedule.h"
 #include "target/mma.h"
 #include "target/wgmma.h"
@@ -96,7 +96,7 @@ class Pricer {
     const double moved = memory_bytes(true) + memory_bytes(false);
     out_.memory = (moved + std::min(moved, kLeavingBytes)) / machine_.memory_bytes;
     const auto beside = static_cast<double>(plan_.has_loader() ? plan_.work.blocks_per_multiprocessor
-                                                               : analysis::blocks_beside(p_, launch_, target_));
+                                                               : blocks_beside(p_, launch_, target_));
     const int64_t blocks = terms_.runs > 0 ? terms_.runs : plan_.work.blocks;
     const auto taken = static_cast<double>(blocks > 0 ? blocks : multiprocessors_taken());
     double products = out_.matrix;

@@ -9,12 +9,12 @@
 
 #include "analysis/async_copies.h"
 #include "analysis/own_schedule.h"
-#include "analysis/residency.h"
 #include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "plan/residency.h"
 #include "plan/schedule.h"
 #include "plan/words.h"
 #include "scalar/functions.h"
@@ -75,7 +75,7 @@ std::optional<Plan> bring_tiles_ahead(const ProgramTables& p, const Launch& laun
     why = "there are no more tiles than multiprocessors";
     return std::nullopt;
   }
-  if (const int64_t beside = analysis::blocks_beside(p, launch, target); beside > 1) {
+  if (const int64_t beside = blocks_beside(p, launch, target); beside > 1) {
     why = fmt::format("{} blocks run beside each other on a multiprocessor, as it is", beside);
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include "passes/schedule/schedules.h"
 #include "plan/fit_registers.h"
 #include "support/diagnostic.h"
+#include "support/match.h"
 
 namespace tilewright::passes {
 
@@ -62,9 +63,12 @@ class Sharer {
     if (!cut) return add_once(s);
     Stmt part = with_buffers({s}, own_)[0];
     if (const auto* n = part.as<Fill>()) part = with<Fill>(*n, part, [&](Fill& f) { narrow(s.as<Fill>()->to, f.to); });
-    if (const auto* n = part.as<Reduce>()) part = narrowed(*n, *s.as<Reduce>(), part);
-    if (const auto* n = part.as<Scan>()) part = narrowed(*n, *s.as<Scan>(), part);
-    out_.push_back(std::move(part));
+    out_.push_back(match(s->op, [&]<class Op>(const Op& was) {
+      if constexpr (CombinesAlong<Op>)
+        return with<Op>(*part.as<Op>(), part, [&](Op& n) { narrow(was.from, n.from), narrow(was.to, n.to); });
+      else
+        return part;
+    }));
   }
   // What has no columns: each block does it for itself, but memory is written by one.
   void add_once(const Stmt& s) {
@@ -82,10 +86,6 @@ class Sharer {
     Op other = op;
     change(other);
     return make_stmt(std::move(other), s->location);
-  }
-  template <class Op>
-  Stmt narrowed(const Op& op, const Op& was, const Stmt& s) const {
-    return with<Op>(op, s, [&](Op& n) { narrow(was.from, n.from), narrow(was.to, n.to); });
   }
   // A region of a tile that is cut.
   void narrow(const Region& was, Region& r) const {

@@ -1,4 +1,4 @@
-#include "analysis/residency.h"
+#include "plan/residency.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "ir/extent.h"
 #include "ir/rewrite.h"
 
-namespace tilewright::analysis {
+namespace tilewright::plan {
 
 using namespace ir;
 
@@ -48,4 +48,4 @@ int64_t blocks_beside(const ProgramTables& p, const Launch& launch, const target
   return blocks;
 }
 
-}  // namespace tilewright::analysis
+}  // namespace tilewright::plan
