@@ -1,7 +1,7 @@
 // Pairs of neighbouring blocks that share a tile of a ring: each brings half of it for both, so that less comes from
 // the L2 cache.
 #include "analysis/shared_tiles.h"
-#include "ir/rewrite.h"
+#include "ir/any_in.h"
 #include "plan/price.h"
 #include "plan/schedule.h"
 #include "plan/words.h"
@@ -29,14 +29,7 @@ constexpr WorthPairs kRaggedLines = {0.92, 60};
 // ms for 4.74, in 128x64 2.14 for 2.52). Products of a sparse matrix are not among them.
 constexpr WorthPairs kWholeLines = {0.91, 95};
 
-bool has_sparse_product(const Launch& launch) {
-  bool found = false;
-  walk(launch.body, [&](const Stmt& s) {
-    const auto* gemm = s.as<Gemm>();
-    found = found || (gemm && gemm->is_sparse());
-  });
-  return found;
-}
+const auto is_sparse_product = [](const Stmt& s) { return s.as<Gemm>() && s.as<Gemm>()->is_sparse(); };
 
 std::optional<Use> find(const Request& of, const Wish& wish, std::string& why) {
   const auto shared = analysis::shared_tile(of.program, of.launch, *wish.tile, why);
@@ -47,7 +40,7 @@ Offer offer(const Request& of, const Plan& alone) {
   if (!alone.has_loader() || alone.takes(Role::Takes::IterationsInTurn)) return {};
   const auto price = plan::price(of.program, of.launch, alone, of.target);
   if (!price || price->limit != "l2") return {};
-  if (price->over_lines == 0 && has_sparse_product(of.launch)) return {};
+  if (price->over_lines == 0 && any_in(of.launch.body, is_sparse_product)) return {};
   const WorthPairs& worth = price->over_lines == 0 ? kWholeLines : kRaggedLines;
   if (price->microseconds < worth.microseconds) return {};
   Offer out{.wishes = {}, .below = price->microseconds * worth.price};

@@ -151,12 +151,12 @@ class Pricer {
   double extent(const Region& r, size_t from_last) {
     return static_cast<double>(known(r.extent[r.extent.size() - 1 - from_last]));
   }
-  double elements(const Region& r) {
+  double points(const std::vector<Expr>& extents) {
     double n = 1;
-    for (const Expr& e : r.extent) n *= static_cast<double>(known(e));
+    for (const Expr& e : extents) n *= static_cast<double>(known(e));
     return n;
   }
-  double bytes(const Region& r) { return elements(r) * p_.buffer(r.buffer).type.bits / 8; }
+  double bytes(const Region& r) { return points(r.extent) * p_.buffer(r.buffer).type.bits / 8; }
   bool is_in(const Region& r, Space space) const { return p_.buffer(p_.root(r.buffer)).space == space; }
 
   void count(const Body& body, double times) {
@@ -192,7 +192,7 @@ class Pricer {
   double combined(const Stmt& s) {
     return match(s->op, [&]<class Op>(const Op& op) {
       if constexpr (CombinesAlong<Op>)
-        return elements(op.from);
+        return points(op.from.extent);
       else
         return 0.0;
     });
@@ -218,10 +218,10 @@ class Pricer {
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
     const double round = (kRoundTrip + product_) / static_cast<double>(slots);
     slots_ += turns * std::max({round, kLeastTurn, in_turn ? terms_.least_turn : 0});
-    // What stands around one team's product runs beside the other's; pairs of blocks keep step.
-    const double alone =
-        in_pairs ? product_ / slabs(*product) + kTurnAlone : (product_ / warpgroups() + kTurnAlone) / (in_turn ? 2 : 1);
-    if (!plan_.order_of(loop.var)) alone_ += turns * alone;
+    // What stands around one team's product runs beside the other's, if it has one; pairs of blocks keep step.
+    const double by = in_pairs ? slabs(*product) : warpgroups(), alone = std::max(product_, fed_) / by + kTurnAlone;
+    const bool beside_others = in_turn && !in_pairs && tiles_ > static_cast<double>(plan_.work.blocks);
+    if (!plan_.order_of(loop.var)) alone_ += turns * alone / (beside_others ? 2 : 1);
   }
   double slabs(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }  // of 64 rows
   // That share a product: the program's, or a team's.
@@ -251,9 +251,10 @@ class Pricer {
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
     // Each slab of 64 rows reads all of b; warpgroups that share the columns of one read all of its a.
     const double slabs_of_b = groups ? slabs(g) : 1, groups_of_a = groups ? static_cast<double>(groups->n) : 1;
+    fed_ = 0;
     for (const Region* r : {&g.a, &g.b})
-      if (is_in(*r, Space::Shared))
-        out_.shared += times * bytes(*r) * (r == &g.b ? slabs_of_b : groups_of_a) / machine_.shared_bytes;
+      if (is_in(*r, Space::Shared)) fed_ += bytes(*r) * (r == &g.b ? slabs_of_b : groups_of_a) / machine_.shared_bytes;
+    out_.shared += times * fed_;
   }
   // How warpgroups share a product; none: no instruction of theirs does it.
   std::optional<WarpGrid> warpgroups_of(const Gemm& g, DType a, DType b, DType c) {
@@ -274,8 +275,8 @@ class Pricer {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
       const double part = c.to.buffer == terms_.halved ? kHalf : 1;
-      const double reads = memory_bytes(true), far = is_far(c) ? kFar * reads / (reads + kStayingBytes) : 0;
-      const double clocks = times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c) * kNear * (1 + far);
+      const double clocks =
+          times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c) * kNear * (1 + longer(c));
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
       if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
     }
@@ -283,11 +284,15 @@ class Pricer {
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
   }
-  // Whether blocks that are neighbours in the launch's order bring other tiles.
-  bool is_far(const Copy& c) const {
-    if (launch_.swizzle.panel == 0 || launch_.block.size() < 2) return false;
-    const VarId along = launch_.block[launch_.swizzle.order == RasterOrder::Row ? 1 : 0];
-    return std::ranges::any_of(c.from.min, [&](const Expr& e) { return used_vars(e).contains(along); });
+  // By how much longer a tile takes that blocks which are neighbours in the launch's order do not bring, or from other
+  // clusters.
+  double longer(const Copy& c) {
+    const bool swizzled = launch_.swizzle.panel != 0 && launch_.block.size() > 1;
+    const size_t along = swizzled && launch_.swizzle.order == RasterOrder::Row ? 1 : 0;
+    const double reads = memory_bytes(true);
+    if (std::ranges::any_of(c.from.min, [&](const Expr& e) { return used_vars(e).contains(launch_.block[along]); }))
+      return swizzled ? kFar * reads / (reads + kStayingBytes) : 0;
+    return known(launch_.grid[along]) > 1 ? terms_.apart : 0;
   }
   // Of the time that its bytes take, what they take that TMA brings in rows of a panel.
   double short_rows(const Copy& c) {
@@ -345,8 +350,7 @@ class Pricer {
     return 1 + (kOverTwoLines - 1) * std::min(1.0, kLineBytes / std::max(row, 1.0));
   }
   void compute(const Map& m, double times) {
-    double points = times, plain = 0, special = 0, conversions = 0;
-    for (const Expr& e : m.extents) points *= static_cast<double>(known(e));
+    double plain = 0, special = 0, conversions = 0;
     const auto look = [&](const Expr& e) {
       walk(e, [&](const Expr& x) {
         if (x.as<Intrinsic>())
@@ -363,8 +367,9 @@ class Pricer {
       if (const auto* n = s.as<Atomic>(); n && n->value) look(n->value);
     });
     const double by_special = special / machine_.special, all = (special + conversions + plain) / machine_.plain;
-    out_.special += points * by_special;
-    out_.issue += points * std::max({by_special, conversions / machine_.conversions, all});
+    const double all_points = times * points(m.extents);
+    out_.special += all_points * by_special;
+    out_.issue += all_points * std::max({by_special, conversions / machine_.conversions, all});
   }
   // Of the tensors that the launch reads or writes, all of each once.
   double memory_bytes(bool reads) {
@@ -377,10 +382,7 @@ class Pricer {
     });
     for (BufferId id : tensors) {
       const Buffer& b = p_.buffer(id);
-      if (b.space != Space::Global) continue;
-      double elements = 1;
-      for (const Expr& e : b.shape) elements *= static_cast<double>(known(e));
-      bytes += elements * b.type.bits / 8;
+      if (b.space == Space::Global) bytes += points(b.shape) * b.type.bits / 8;
     }
     return bytes;
   }
@@ -394,7 +396,7 @@ class Pricer {
   Terms terms_;         // of the plan's schedules
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
-  double product_ = 0;            // clocks of the last one that was counted
+  double product_ = 0, fed_ = 0;  // clocks of the last one that was counted, and of its operands in shared memory
   double slots_ = 0, alone_ = 0;  // of turns, by their slots, and that nothing else runs beside
   int64_t threads_ = 0;           // that do what is counted
   bool is_known_ = true;

@@ -29,6 +29,7 @@ struct Terms {
   int64_t parts = 1;          // ... or all that is done for it
   double clocks_a_byte = 0;   // of a sum, that it is handed on before results leave
   double latency = 0;         // clocks until the last of them is there
+  double apart = 0;           // by how much longer a tile takes that neighbours share, which are in other clusters
   int64_t runs = 0;           // blocks that take equal runs of turns: no wave is half empty; 0: they take tiles
   double trips = 0;           // of a sum, to memory or back, behind the last turn
   ir::BufferId halved = {};   // a tile of which a block brings half

@@ -13,6 +13,10 @@ constexpr int64_t kMostParts = 8;  // blocks of a cluster that every device of s
 // Of sums that go to the first block of a cluster (assumed), and until it has the last of them (fitted, as price.cpp
 // says).
 constexpr double kPeerBytes = 32, kPeerLatency = 1500;
+// By how much longer the L2 cache takes for a tile that blocks share which are not neighbours within a cluster (fitted
+// to half of the shapes of 2026-11-30-library-tiles.json: 128x5120x27648 in 64x160 tiles takes 109 us by two, in 128x96
+// 95, where one block reads each column).
+constexpr double kApart = 0.44;
 constexpr int64_t kFewestTurns = 24;  // of a block that shares a loop of several products
 
 // Measured on an H200 (bench/results/2026-11-23-split.json): 22 tiles of 128x4096x16384 take 124 us alone, 72 in pairs,
@@ -61,7 +65,7 @@ std::vector<std::string> otherwise(const Plan& plan, const ProgramTables&, const
 }
 
 void price(const Use& use, Terms& terms) {
-  terms.blocks_a_tile = use.number, terms.latency = kPeerLatency;
+  terms.blocks_a_tile = use.number, terms.latency = kPeerLatency, terms.apart = kApart;
   terms.clocks_a_byte = static_cast<double>(use.number - 1) / kPeerBytes;
 }
 

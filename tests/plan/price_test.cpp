@@ -376,6 +376,71 @@ TEST(Price, OrdersTilesOfProductsOfFewRows) {
   expect_file(kResults + "2026-11-25-prices-of-few-rows.json", all.dump(1) + "\n");
 }
 
+// The options of a product of bench/gpu/scoreboard.py: the element type, and whether operands are transposed.
+kernels::Options options_of(const std::string& type, const std::string& order) {
+  const bool is_tf32 = type == "tf32";
+  const std::string operand = is_tf32 ? "float32" : type;
+  const std::string result = type == "int8" ? "int32" : type == "float8_e4m3fn" ? "bfloat16" : operand;
+  return {{"a", operand},
+          {"b", operand},
+          {"result", result},
+          {"transpose_a", order[0] == 't' ? "true" : "false"},
+          {"transpose_b", order[1] == 't' ? "true" : "false"},
+          {"tf32", is_tf32 ? "true" : "false"}};
+}
+
+double price_of_tile(const std::string& words, const std::string& tile) {  // matmul bfloat16 nt 128 5120 27648
+  static std::map<std::string, CostModel> models;
+  std::istringstream in{words};
+  std::string family, type, order;
+  int64_t m = 0, n = 0, k = 0;
+  in >> family >> type >> order >> m >> n >> k;
+  auto found = models.find(type + order + tile);
+  if (found == models.end()) {
+    kernels::Options options = options_of(type, order);
+    options["tile"] = tile;
+    found = models.try_emplace(type + order + tile, kernels::library_program(family, options), "sm_90a").first;
+  }
+  const auto us = found->second.microseconds({{"M", m}, {"N", n}, {"K", k}});
+  EXPECT_TRUE(us) << words << " " << tile;
+  return us.value_or(0);
+}
+
+// Of the tiles of the library that were measured, the cheapest loses little to the best. Before blocks of clusters had
+// their own price of tiles that neighbours share, products alone waited for shared memory, and a team alone counted as
+// two: 1.02 in the mean, 1.20 at most.
+TEST(Price, TakesATileOfTheLibraryThatIsFast) {
+  const Json results = Json::parse(text_of(kResults + "2026-11-30-library-tiles.json"));
+  std::map<std::string, std::map<std::string, double>> shapes;
+  for (const Json& row : results["rows"])
+    if (const std::string name = row["name"]; name.starts_with("tile ") && row.contains("burst"))
+      shapes[row["case"]][name.substr(5)] = row["burst"]["us"];
+  double losses = 0;
+  for (const auto& [words, measured] : shapes) {
+    std::map<double, double> of_price;
+    double best = INFINITY;
+    for (const auto& [tile, us] : measured) of_price.emplace(price_of_tile(words, tile), us), best = std::min(best, us);
+    const double loss = of_price.begin()->second / best;
+    EXPECT_LT(loss, 1.08) << words;
+    losses += std::log(loss);
+  }
+  ASSERT_GT(shapes.size(), 40u);
+  EXPECT_LT(std::exp(losses / static_cast<double>(shapes.size())), 1.014);
+}
+
+// Blocks that read the same columns are in different clusters (an H200: 109 us, and 95 where one block has all rows).
+TEST(Price, ClustersDoNotShareWhatTheyRead) {
+  const std::string words = "matmul bfloat16 nt 128 5120 27648";
+  EXPECT_GT(price_of_tile(words, "64x160x128x3x128x2x0"), 1.08 * price_of_tile(words, "128x96x128x3x256x2x0"));
+}
+
+// One tile a block: nothing runs beside its products, which wait for their operands (an H200: 21.6 us, and 18.0 by
+// two blocks of half as many turns).
+TEST(Price, ATeamWithoutAnotherTileIsAlone) {
+  const std::string words = "matmul bfloat16 nt 1 2112 7168";
+  EXPECT_GT(price_of_tile(words, "64x32x128x4x128x1x0"), price_of_tile(words, "64x64x128x4x128x2x0"));
+}
+
 // Values of the symbols of a case's program and its scalars.
 NamedValues values_of(const examples::Case& c, const ir::TileProgram& p) {
   std::vector<std::vector<int64_t>> shapes;
