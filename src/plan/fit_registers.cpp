@@ -5,7 +5,6 @@
 #include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
-#include "ir/rewrite.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
@@ -28,7 +27,6 @@ bool writes_fragment(const ProgramTables& p, const Map& map) {
 
 // Whether two warpgroups take half of the rows of every product each; of one that only leaves for memory, columns.
 bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSteps* halves) {
-  bool fits = true;
   std::set<BufferId> kept;  // fragments that are read by more than what takes them to memory
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
@@ -39,9 +37,9 @@ bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSte
     if (const auto* m = s.as<Map>(); m && writes_fragment(p, *m))
       for (BufferId id : used_buffers(m->body)) kept.insert(id);
   });
-  walk(launch.body, [&](const Stmt& s) {
+  return !any_in(launch.body, [&](const Stmt& s) {
     const auto* g = s.as<Gemm>();
-    if (!g) return;
+    if (!g) return false;
     const size_t rank = g->c.extent.size();
     const auto extent = [&](size_t dim) {
       const bool is_cut = halves && halves->cut_of(g->c.buffer) == dim;
@@ -51,9 +49,8 @@ bool divides_for_two(const ProgramTables& p, const Launch& launch, const HalfSte
     const bool by_rows = rows % (2 * target::kWgmmaRows) == 0;
     const bool by_columns = rows % target::kWgmmaRows == 0 && columns % 16 == 0 && !kept.contains(g->c.buffer) &&
                             p.buffer(g->a.buffer).space != Space::Fragment;
-    fits = fits && (by_rows || by_columns);
+    return !by_rows && !by_columns;
   });
-  return fits;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ const FoundRing* OverlappedProducts::feeds_one_gemm(const For& loop) const {
     const auto* g = s.as<Gemm>();
     if (!g || ring || p_.buffer(g->c.buffer).space != Space::Fragment) return nullptr;
     ring = fed_by(s, loop);
-    if (!ring || ring->slots <= kEnoughSlots || waits_for_loads(*ring)) return nullptr;
+    if (!ring || ring->slots < 2) return nullptr;
   }
   return ring;
 }
@@ -159,8 +159,7 @@ std::optional<Skew> OverlappedProducts::skewed(const For& loop) const {
     if (names.contains(v)) return std::nullopt;  // each side has names of its own
   const std::set<BufferId> mine{p_.root(second.a.buffer), p_.root(second.c.buffer)};
   for (const Stmt& x : between) {
-    bool touches = false;
-    for (BufferId id : accessed_by({x}, p_)) touches = touches || mine.contains(id);
+    const bool touches = std::ranges::any_of(accessed_by({x}, p_), [&](BufferId id) { return mine.contains(id); });
     if (!touches && clash({x}, s.pack, p_)) return std::nullopt;  // it would move before what it needs
     (touches ? s.pack : s.map).push_back(x);
   }
@@ -233,12 +232,14 @@ std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hin
     // Where turns have tensors of their own, none is written as another.
     const bool are_alike = loop && !binds_buffers(p_, s);
     const auto wanted = loop ? hints.orders.find(p_.var(loop->var).name) : hints.orders.end();
-    const bool is_open = wanted == hints.orders.end() || wanted->second == Order::How::Alternating;
+    const auto asks = [&](Order::How how) { return wanted != hints.orders.end() && wanted->second == how; };
+    const bool is_open = wanted == hints.orders.end() || asks(Order::How::Alternating);
+    const FoundRing* one = are_alike ? feeds_one_gemm(*loop) : nullptr;
     if (are_alike && is_open && promoted(*loop))
       out.push_back({Order::How::Alternating, loop->var});
     else if (are_alike && skewed(*loop))
       out.push_back({Order::How::Skewed, loop->var});
-    else if (are_alike && feeds_one_gemm(*loop))
+    else if (one && (asks(Order::How::Overlapped) || (one->slots > kEnoughSlots && !waits_for_loads(*one))))
       out.push_back({Order::How::Overlapped, loop->var});
     else if (are_alike && makes_operand(*loop).brought)
       out.push_back({Order::How::MadeBeside, loop->var});

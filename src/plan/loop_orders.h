@@ -43,7 +43,7 @@ class OverlappedProducts {
                      const std::vector<analysis::FoundRing>& rings)
       : p_(p), launch_(launch), rings_(rings) {}
 
-  // The ring of a loop that does nothing but multiply what the ring brings.
+  // The ring of a loop that does nothing but multiply what the ring brings, whose slots are two and more.
   const analysis::FoundRing* feeds_one_gemm(const ir::For& loop) const;
   // Without a ring: the loop is none of these.
   Made makes_operand(const ir::For& loop) const;

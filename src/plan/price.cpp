@@ -38,7 +38,6 @@ constexpr double kOthers = 0.42;
 // Of the L2 cache's time, what operands take that stay in it; and by how much longer those take that neighbouring
 // blocks do not share, the less of all operands stays there (fitted).
 constexpr double kNear = 0.86, kFar = 0.31, kStayingBytes = 25e6;
-constexpr double kHalf = 0.5;  // of a tile that a pair of blocks shares, for each of them
 // Clocks around a product whose operands its own threads bring: their barrier, its latency (assumed).
 constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
@@ -87,7 +86,7 @@ class Pricer {
   // None: something is not known.
   std::optional<Price> run() {
     count(launch_.body, 1 / static_cast<double>(terms_.parts));
-    tiles_ *= static_cast<double>(terms_.blocks_a_tile * terms_.parts);
+    tiles_ *= static_cast<double>(terms_.blocks_a_tile * terms_.parts) * paired_;
     for (BufferId id : added_to_) out_.epilogue += terms_.clocks_a_byte * bytes_of_tile(id);
     out_.epilogue += terms_.latency;
     double fix_up = 0;  // sums that one block leaves and another adds
@@ -136,7 +135,7 @@ class Pricer {
                                                          {out_.shared, "shared"},
                                                          {out_.l2, "l2"},
                                                          {out_.epilogue, "results"}};
-    out_.tiles = tiles_, out_.places = all_waves * taken * wave, out_.multiprocessors = taken;
+    out_.tiles = tiles_ / paired_, out_.places = all_waves * taken * wave, out_.multiprocessors = taken;
     out_.barriers = waits_;
     out_.limit = out_.memory > clocks / machine_.clock ? "memory" : std::ranges::max(units).second;
     return is_known_ ? std::optional(out_) : std::nullopt;
@@ -241,11 +240,9 @@ class Pricer {
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
     const std::optional<WarpGrid> groups = warpgroups_of(g, a, b, c);
-    double rate = machine_.plain;
-    if (c.bits == 64)
-      rate = machine_.multiply_adds_64;
-    else if (groups || target::mma_for(a, b, c, target_.arch, g.is_sparse()))
-      rate = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine_.of_warps);
+    const bool by_matrix_unit = groups || target::mma_for(a, b, c, target_.arch, g.is_sparse());
+    const double of_unit = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine_.of_warps);
+    const double rate = c.bits == 64 ? machine_.multiply_adds_64 : by_matrix_unit ? of_unit : machine_.plain;
     product_ = m * n * k / rate;
     out_.matrix += times * product_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
@@ -274,7 +271,11 @@ class Pricer {
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
     if (arrives) {
-      const double part = c.to.buffer == terms_.halved ? kHalf : 1;
+      const bool halved = c.to.buffer == terms_.halved;
+      const double part = halved ? 0.5 : 1;
+      for (size_t d = launch_.grid.size(); halved && d-- > 0;)
+        if (const int64_t n = known(launch_.grid[d]); n > 1 && !uses(c, d))
+          paired_ = static_cast<double>(n + n % 2) / static_cast<double>(n);
       const double clocks =
           times * bytes_within(c) / machine_.l2_bytes * part * short_rows(c) * kNear * (1 + longer(c));
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
@@ -284,14 +285,16 @@ class Pricer {
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
   }
+  bool uses(const Copy& c, size_t d) const {  // where it is depends on that number of the block
+    return std::ranges::any_of(c.from.min, [&](const Expr& e) { return used_vars(e).contains(launch_.block[d]); });
+  }
   // By how much longer a tile takes that blocks which are neighbours in the launch's order do not bring, or from other
   // clusters.
   double longer(const Copy& c) {
     const bool swizzled = launch_.swizzle.panel != 0 && launch_.block.size() > 1;
     const size_t along = swizzled && launch_.swizzle.order == RasterOrder::Row ? 1 : 0;
     const double reads = memory_bytes(true);
-    if (std::ranges::any_of(c.from.min, [&](const Expr& e) { return used_vars(e).contains(launch_.block[along]); }))
-      return swizzled ? kFar * reads / (reads + kStayingBytes) : 0;
+    if (uses(c, along)) return swizzled ? kFar * reads / (reads + kStayingBytes) : 0;
     return known(launch_.grid[along]) > 1 ? terms_.apart : 0;
   }
   // Of the time that its bytes take, what they take that TMA brings in rows of a panel.
@@ -353,12 +356,8 @@ class Pricer {
     double plain = 0, special = 0, conversions = 0;
     const auto look = [&](const Expr& e) {
       walk(e, [&](const Expr& x) {
-        if (x.as<Intrinsic>())
-          ++special;
-        else if (x.as<Binary>() || x.as<ir::Sum>() || x.as<Select>())
-          ++plain;
-        else if (x.as<Cast>())
-          ++conversions;
+        special += x.as<Intrinsic>() ? 1 : 0, conversions += x.as<Cast>() ? 1 : 0;
+        plain += x.as<Binary>() || x.as<ir::Sum>() || x.as<Select>() ? 1 : 0;
       });
     };
     walk(m.body, [&](const Stmt& s) {
@@ -399,6 +398,7 @@ class Pricer {
   double product_ = 0, fed_ = 0;  // clocks of the last one that was counted, and of its operands in shared memory
   double slots_ = 0, alone_ = 0;  // of turns, by their slots, and that nothing else runs beside
   int64_t threads_ = 0;           // that do what is counted
+  double paired_ = 1;  // places of tiles that pairs take: of an odd number of neighbours the last has none beside it
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
   Price out_;

@@ -298,6 +298,13 @@ TEST(Price, SlotsAreThoseOfThePlanThatIsTaken) {
   EXPECT_GE(lowered.plans[0].rings[0].slots * lowered.plans[0].fit.at_once, 6);
 }
 
+// A line lets a product run on where loads are thought to decide (an H200: 94 us for 256x4096x16384, each turn of which
+// waits for its product).
+TEST(Price, OfAProductThatRunsOnWhereALineSaysSo) {
+  const Row row{"bf16:nt", "256x4096x16384", "128x96x64:5:128"};
+  EXPECT_LT(predict(row, "order overlapped of k"), 0.9 * predict(row, "overlap no"));
+}
+
 // Ranks from the least, of what is alike the mean.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<double> out;
