@@ -298,6 +298,13 @@ TEST(Price, SlotsAreThoseOfThePlanThatIsTaken) {
   EXPECT_GE(lowered.plans[0].rings[0].slots * lowered.plans[0].fit.at_once, 6);
 }
 
+// Seven rows of tiles: the last has no neighbour (an H200: 62.4 us by pairs, 46.6 alone; eight rows of 128x256 30.0 and
+// 28.9 for 2048 cubed).
+TEST(Price, PairsOfAnOddNumberHaveAnEmptyPlace) {
+  const Row row{"bf16:nn", "777x8192x2048", "128x224x64:4:256"};
+  EXPECT_GT(predict(row, "work persistent pairs=Bs"), 1.1 * predict(row, "work persistent"));
+}
+
 // A line lets a product run on where loads are thought to decide (an H200: 94 us for 256x4096x16384, each turn of which
 // waits for its product).
 TEST(Price, OfAProductThatRunsOnWhereALineSaysSo) {
