@@ -255,18 +255,21 @@ const CostModel& model_of(const std::string& family, const Options& options, con
   return models.try_emplace(key, program(), arch).first->second;
 }
 
-// Prices that differ by less tell tiles apart no more.
-constexpr double kAlike = 1.01;
+// Prices that differ by less tell tiles apart no more; tiles of several parts apart from those of fewer (fitted to half
+// of the shapes of bench/results/2026-11-30-library-tiles.json: the choice loses 0.8% to the best measured tile, in the
+// other half 1.2%, where it loses 1.7% with 1.01).
+constexpr double kAlike = 1.01, kWorthParts = 1.03;
 
-// On a GPU the tile that its model finds the fastest, of those that it finds alike the one of most `breadth`; `program`
-// makes the program of one. On the CPU the first.
+// On a GPU the tile that its model finds the fastest, of those that it finds alike the one of fewest `parts` and of
+// most `breadth`; `program` makes the program of one. On the CPU the first.
 template <class Tile>
 Choice fastest(const std::string& family, Options given, const std::vector<Tile>& tiles, const std::string& arch,
                const std::map<std::string, int64_t>& shape, const std::function<Program(const Tile&)>& program,
-               const std::string& help, const std::function<int64_t(const Tile&)>& breadth = {}) {
+               const std::string& help, const std::function<int64_t(const Tile&)>& breadth = {},
+               const std::function<int64_t(const Tile&)>& parts = {}) {
   struct Priced {
     double us;
-    int64_t breadth;
+    int64_t breadth, parts;
     std::string text;
   };
   std::vector<Priced> priced;
@@ -284,9 +287,14 @@ Choice fastest(const std::string& family, Options given, const std::vector<Tile>
       continue;  // does not fit
     }
     if (!us) refuse("the shape of a call is not whole", help);
-    priced.push_back({best.considered[text] = *us, breadth ? breadth(t) : 0, text});
+    priced.push_back({best.considered[text] = *us, breadth ? breadth(t) : 0, parts ? parts(t) : 1, text});
   }
   if (priced.empty()) refuse("no tile of '" + family + "' fits on " + arch, "the library is made for sm_90a");
+  const double near = kWorthParts * std::ranges::min(priced, {}, &Priced::us).us;
+  int64_t fewest = INT64_MAX;
+  for (const Priced& p : priced)
+    if (p.us <= near) fewest = std::min(fewest, p.parts);
+  std::erase_if(priced, [&](const Priced& p) { return p.parts > fewest; });
   const auto least = std::ranges::min(priced, {}, &Priced::us).us;
   const Priced* taken = nullptr;
   for (const Priced& p : priced)
@@ -321,12 +329,13 @@ Choice choose_matmul(const Options& given, const std::string& arch, const std::m
                                                : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"),
                                                               batch == shape.end() ? 1 : batch->second);
   if (arch == "sm_90a") add_pairs(tiles, o, shape);
-  // Columns of a whole product, as far as they count: narrow tiles have few bytes on their way, and parts are added up.
+  // Columns, as far as they count: narrow tiles have few bytes on their way.
   // On an H100 16x57344x8192 takes 481 us in 64x32 and 337 in 64x64, by the model 231.9 and 232.0; 16x24576x1536 44 and
   // 41; wider ones of one price are within 4% either way.
-  const auto columns = [](const MatmulTile& t) { return std::min<int64_t>(t.n, 64) / t.split; };
+  const auto columns = [](const MatmulTile& t) { return std::min<int64_t>(t.n, 64); };
+  const auto parts = [](const MatmulTile& t) { return t.split; };
   return fastest<MatmulTile>("matmul", given, tiles, arch, shape, program, "give M, N, K, and batch where it has one",
-                             columns);
+                             columns, parts);
 }
 
 // Of packed sequences the price of as many that are all as long as the longest: what their lengths are stands in
