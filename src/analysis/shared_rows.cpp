@@ -8,9 +8,9 @@
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "support/match.h"
 
 namespace tilewright::analysis {
 

@@ -4,13 +4,13 @@
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
 #include "passes/schedule/schedules.h"
 #include "plan/fit_registers.h"
 #include "support/diagnostic.h"
-#include "support/match.h"
 
 namespace tilewright::passes {
 
