@@ -36,6 +36,9 @@ def _patterns():
     found |= {f"space {s}": rf"^ *{s} \w+: " for s in ("symbol", "param", "global", "shared", "fragment", "local", "barrier")}
     found |= {f"buffer {w}": rf"^ *\w+ \w+: [^=]*(\w+=\S+ )*{w}=" for w in ("strides", "view", "offset", "fill", "layout", "reducer", "arrive", "address", "cta", "alignment")}
     found |= {f"launch {w}": rf"^ *launch .*\) {w}\(|^ *launch .* {w}\(" for w in ("cluster", "min_blocks", "swizzle", "plan")}
+    found |= {"strides of the call": r"strides=\[[^\]]*\bS\d", "cluster of a grid of the call": r"^ *launch \w+\([^{]*\(M \*[^{]* cluster\(",
+              "plan of several lines": r' plan\("[^"]*", "', "loop to less than none perhaps": r"^ *for .* \(n0 - int32\(\d"}  # fmt: skip
+    found |= {f"plan {line}": rf' plan\([^{{]*"{line}' for line in ("work split", "work stream_k", "work (one_tile|persistent)[^\"]* pairs", "order", "ring", "fit", "epilogue", "role")}
     found |= {"threads in two dimensions": r"threads\(tx: \d+, ty", "threads in three dimensions": r"threads\(.* tz: "}
     found |= {f"option {w}": rf"^ *option {w}=" for w in ("contract", "fast_math", "strict", "tf32")}
     found |= {f"reduce {op}": rf"reduce {op} " for op in ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")}
@@ -61,7 +64,7 @@ KINDS = (
     "clear by a condition", "clear in a branch", "product in a loop of one turn", "product in a loop of no turns",
     "product in a loop of less than none", "rescaled between products", "attention", "tiles in turn", "in place", "stored and read again",
     "atomic of one thread in a product's loop", "atomic of one thread behind a loop", "value of an atomic used", "threads behind a loop",
-    "tile larger than its tensor", "dimension of one element", "tile partly outside before", "tile partly outside behind", "tile wholly outside",
+    "guard that never holds", "tile larger than its tensor", "dimension of one element", "tile partly outside before", "tile partly outside behind", "tile wholly outside",
 )  # fmt: skip
 # How the engine `python` writes programs.
 OF_PYTHON = tuple(f"python: {kind}" for kind in (

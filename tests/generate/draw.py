@@ -48,9 +48,9 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
             p.scalars.append((self.name("n"), t, self.number(t)))
         if self.chance(0.3):
             t = TYPES[r.choice(("int32", "int32", "int32", "int8", "int8", "int16", "int64", "uint8", "uint32"))]
-            p.symbols.append(("M", t, r.choice((0, 1, 2, 5, 15, 16, 17, 31, 33, 40, 64) + ((100, 127) if t.bits == 8 else ()))))
+            p.symbols.append(("M", t, r.choice((0, 1, 2, 5, 15, 16, 17, 31, 33, 40, 64) + ((100, 127) * 4 if t.bits == 8 else ()))))
             self._parameter((("M", p.symbols[0][2]), (None, r.choice(self.sizes))))
-            if self.chance(0.4):
+            if self.chance(0.7):
                 self._parameter((self.host_sum("M", *p.symbols[0][1:]), (None, r.choice(self.sizes[:1] + [1]))))
         for _ in range(r.choice((1, 2, 2, 3))):
             self._parameter([(None, self.extent()) for _ in range(r.choice((1, 2, 2, 2, 3)))])
@@ -91,16 +91,20 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
         return b
 
     def _strided(self, b):
-        """Now and then rows lie apart, dimensions in another order, or both."""
-        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or self.bare or not self.chance(0.08):
+        """Now and then rows lie apart, dimensions in another order, or both; by numbers, or as the call has it."""
+        if len(b.shape) < 2 or b.dtype.is_packed or not b.size or not self.chance(0.04 if self.bare else 0.08):
             return
         order, step, strides = list(range(len(b.shape))), 1, {}
-        if self.chance(0.3):
+        if self.chance(0.4):
             self.r.shuffle(order)
         for d in reversed(order):
             strides[d] = step
             step = step * b.shape[d] + self.r.choice((0, 0, 1, 3, 4, 8))
         b.strides = tuple(strides[d] for d in range(len(b.shape)))
+        if self.chance(0.25):  # a dimension of one element says nothing of its stride
+            names = [self.name("S") if n > 1 and (s > 1 or self.chance(0.3)) else str(s) for n, s in zip(b.shape, b.strides)]
+            self.p.symbols += [(n, INT32, s) for n, s in zip(names, b.strides) if n.startswith("S")]
+            b.named_strides = tuple(names)
 
     def number(self, t):
         """A Python number of the type, small or extreme."""
@@ -141,7 +145,8 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
         gx, gy = r.choice((1, 1, 2, 2, 3)), r.choice((1, 1, 2, 3))
         self.grid = {f"bx{number}": gx, f"by{number}": gy}
         grid = [(n, str(v), v) for n, v in self.grid.items()]
-        if p.symbols and self.chance(0.4):
+        products = self.chance(self.PRODUCTS)
+        if any(n == "M" for n, _, _ in p.symbols) and self.chance(0.7 if products else 0.4):
             tile, factor = r.choice(self.sizes), r.choice((1, 1, 1, 3))
             name, t, value = p.symbols[0]
             whole = value * factor + tile - 1
@@ -156,7 +161,6 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
             value = min(max(value + more, 1), 2)
             grid[1] = (f"by{number}", f"min(max({name} + {more}, 1), 2)", value)
             self.grid[f"by{number}"] = value
-        products = self.chance(self.PRODUCTS)
         threads = r.choice((128, 128, 128, 256) if products else (32, 32, 64, 64, 64, 96, 128, 128, 128, 256))
         self.launch = Launch(f"l{number}", grid, threads, [], [], self._extra(grid), () if products else self._across(threads))
         self.tiles, self.ready, self.partitions, self.locals = [], set(), {}, []
@@ -191,9 +195,11 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
     def _extra(self, grid):
         """What changes no result."""
         r, words = self.r, ""
-        whole = [n for n in (2, 3, 4) if grid[0][2] % n == 0 and grid[0][1].isdigit()]
-        if whole and self.chance(0.15):
-            words += f" cluster({r.choice(whole)}, 1)"
+        whole = [[n for n in (1, 2, 3, 4) if value % n == 0] for _, _, value in grid]  # a call's too, if it divides
+        if self.chance(0.2):
+            x, y = (r.choice(n) for n in whole)
+            if 1 < x * y <= 8:
+                words += f" cluster({x}, {y})"
         if self.chance(0.05):
             words += f" min_blocks({r.choice((1, 2))})"
         return words + (f" swizzle({r.choice((2, 3, 10))}, {r.choice(('row', 'column'))})" if self.chance(0.1) else "")
@@ -595,6 +601,8 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
         """(begin, extent) of a loop that every thread takes alike."""
         r = self.r
         begin = constant(INT32, r.choice((0, 0, 0, 0, 1, -2, 3)))
+        if self.chance(0.06):  # less than none, which only the call knows
+            return begin, ("bin", INT32, "-", var("n0"), constant(INT32, r.choice((1, 3, 6))))
         extent = r.choice((constant(INT32, r.choice((0, 1, 2, 2, 3, 3, 4, 5))), constant(INT32, r.choice((1, 2, 3, 4))), var("n0")))
         if self.chance(0.15):
             name = r.choice(list(self.grid))
@@ -656,8 +664,18 @@ class Generator(Maps, Hazards, Products, Names, Exprs):
             self.statements(scope.inside(), inner, depth + 1)
             bodies.append(inner)
         self.ready = before
-        if bodies[0]:
+        if not bodies[0]:
+            return
+        if self.chance(0.1):
+            body.append(Stmt("if", {"condition": self.never(scope)}, bodies).drawn("guard that never holds"))
+        else:
             body.append(Stmt("if", {"condition": self.condition(scope, uniform=True)}, bodies))
+
+    def never(self, scope):
+        """A condition that no value of what it asks for meets."""
+        d = self.r.choice([d for d in self.ranged(scope, uniform=True) if d.type is INT32])
+        beyond = self.r.choice((0, 1, 40))
+        return ("cmp", "<", d.expr, int32(d.low - beyond)) if self.chance(0.5) else ("cmp", ">", d.expr, int32(d.high + beyond))
 
     def jump(self, scope, body):
         """A jump out of a loop of the block, that all threads take."""

@@ -148,15 +148,30 @@ class Products:
     bare = False  # whether the launch has little else than its products
 
     PLANS = ("overlap no", "overlap yes", "epilogue whole", "epilogue chunks", "epilogue as_written", "epilogue straight", "not a loader",
-             "work persistent blocks=1", "work persistent blocks=2", "role compute all_tiles", "role compute tiles_in_turn",
-             "role compute tiles_in_turn", "role compute iterations_in_turn")  # fmt: skip
+             "work persistent blocks=1", "work persistent blocks=2", "work one_tile", "work one_tile blocks_per_multiprocessor=2",
+             "work persistent blocks=2 reverse_odd_waves", "work stream_k blocks=2", "work stream_k blocks=3", "role compute all_tiles",
+             "role compute tiles_in_turn", "role compute tiles_in_turn", "role compute iterations_in_turn", "fit none",
+             "epilogue chunks_of_rows")  # fmt: skip
 
     def _planned(self, x, tiles):
         """Lines that a GPU's plan is to have: obeyed or refused, and of no meaning."""
-        if " plan(" in self.launch.extra or not self.chance(0.15 if self.bare else 0.03):
+        r = self.r
+        if " plan(" in self.launch.extra or not self.chance(0.4 if self.bare else 0.06):
             return
-        lines = [*self.PLANS, f"order alternating of {x}", f"ring {self.r.choice(tiles).name} slots={self.r.choice((1, 2, 3, 5))}"]
-        self.launch.extra += f' plan("{self.r.choice(lines)}")'
+        tile, slots = r.choice(tiles).name, r.choice((1, 2, 2, 3, 4, 5, 6))
+        kinds = [[line for line in self.PLANS if line.startswith(word)] for word in ("overlap", "epilogue", "role", "not", "fit")]
+        kinds.append([line for line in self.PLANS if line.startswith("work")] + [f"work split k={r.choice((2, 2, 3, 4))}",
+                     f"work one_tile pairs={tile}", f"work persistent pairs={tile}", f"work persistent blocks=2 pairs={tile}"])  # fmt: skip
+        kinds.append([f"order {how} of {x}" for how in ("overlapped", "made_beside", "skewed", "alternating")])
+        kinds.append([f"ring {tile} slots={slots}{more}" for more in ("", "", "", " ahead", " clipped", " unclipped")])
+        kinds.append([f"fit {way}={x}{more}" for way, more in (("wide_steps", " at_once=2"), ("half_steps", ""), ("half_steps", " threads=256"))])
+        weights = (1, 2, 1, 0.3, 0.2, 4, 1, 3, 0.5)
+        lines = []
+        for _ in range(r.choice((1, 1, 1, 2, 2, 3))):
+            at = r.choices(range(len(kinds)), [0 if taken else w for w, taken in zip(weights, (k is None for k in kinds))])[0]
+            lines.append(r.choice(kinds[at]))
+            kinds[at] = None
+        self.launch.extra += f" plan({', '.join(chr(34) + line + chr(34) for line in lines)})"
 
     def attention(self, scope, body):
         """Products of two in a turn: the first is made the second's operand, whose sum is scaled by what the greatest of rows were."""

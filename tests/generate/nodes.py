@@ -25,6 +25,7 @@ class Buffer:
     arrive: list = None  # of barriers
     reducer: str = ""
     strides: tuple = None  # of a parameter, in elements; else it is compact
+    named_strides: tuple = None  # as text, symbols among them
 
     @property
     def is_global(self):
@@ -170,7 +171,7 @@ def buffer_text(b):
     shape = b.declared or b.shape
     text = f"{space} {b.name}: {b.dtype.name}" + (f"[{', '.join(map(str, shape))}]" if b.shape else "")
     if b.strides:
-        text += f" strides=[{', '.join(map(str, b.strides))}]"
+        text += f" strides=[{', '.join(map(str, b.named_strides or b.strides))}]"
     if b.view is not None:
         text += f" view={b.view.name}"
     if b.space == "global" and b.view is None:

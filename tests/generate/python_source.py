@@ -15,7 +15,7 @@ from python_names import PythonNames
 from scalars import INT32, binary
 
 _BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/python"
-_CALLS = {"neg": "-({})", "not": "not ({})", "~": "~({})"}
+_CALLS = {"round": "T.round({}, 'ties-away-from-zero')", "neg": "-({})", "not": "not ({})", "~": "~({})"}
 _POLICY = {"full_row": "FullRow", "full_col": "FullCol"}
 
 
@@ -352,7 +352,7 @@ def _tuple(numbers):
 
 def _tensor(b):
     shape = _tuple(b.declared or b.shape)
-    return f"T.StridedTensor({shape}, {_tuple(b.strides)}, '{b.dtype.name}')" if b.strides else f"T.Tensor({shape}, '{b.dtype.name}')"
+    return f"T.StridedTensor({shape}, {_tuple(b.named_strides or b.strides)}, '{b.dtype.name}')" if b.strides else f"T.Tensor({shape}, '{b.dtype.name}')"
 
 
 def python_source(program):
