@@ -52,6 +52,20 @@ int accesses_of(const Body& body, BufferId owner, const ProgramTables& program) 
   return count;
 }
 
+bool changes_elsewhere(const Launch& launch, const Body& here, BufferId id, const ProgramTables& program) {
+  const BufferId root = program.root(id);
+  const auto changes = [&](const Body& body) {
+    int count = 0;
+    walk(body, [&](const Stmt& s) {
+      for (const Effect& e : effects_of(s).list)
+        count += e.region.valid() && e.access != Access::Read && e.access != Access::Order &&
+                 may_overlap(program.root(e.region.buffer), root, program);
+    });
+    return count;
+  };
+  return program.buffer(root).space == Space::Global && changes(launch.body) > changes(here);
+}
+
 bool meet(const Buffers& a, const Buffers& b, const ProgramTables& program) {
   return std::ranges::any_of(a, [&](BufferId id) { return may_overlap(id, b, program); });
 }

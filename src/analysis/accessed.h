@@ -16,6 +16,10 @@ Buffers accessed_by(const ir::Body& body, const ir::ProgramTables& program);
 
 // How often statements of the body say that they access the owner of memory, or a view of it.
 int accesses_of(const ir::Body& body, ir::BufferId owner, const ir::ProgramTables& program);
+// Whether statements of a launch but `here` may change global memory of the buffer: neighbours of what a block reads
+// here, which others store.
+bool changes_elsewhere(const ir::Launch& launch, const ir::Body& here, ir::BufferId id,
+                       const ir::ProgramTables& program);
 
 // Whether one of the first and one of the second may be the same memory.
 bool meet(const Buffers& a, const Buffers& b, const ir::ProgramTables& program);

@@ -59,6 +59,13 @@ std::vector<Stmt> turns(const Stmt& s) {
 
 int64_t WideAtomic::bytes() const { return static_cast<int64_t>(lanes.size()) * f32.bits / 8; }
 
+bool adds_in_vectors(const Atomic& n, const ProgramTables& program) {
+  const DType type = program.buffer(n.to.buffer).type;
+  return n.op == AtomicOp::Add && n.order == MemoryOrder::Relaxed && !n.result.valid() &&
+         program.buffer(program.root(n.to.buffer)).space == Space::Global &&
+         (type == f32 || type == f16 || type == bf16);
+}
+
 std::optional<WideAtomic> wide_atomic(const Body& b, size_t at, const ProgramTables& program) {
   constexpr size_t kMost = 4;
   std::vector<Stmt> all = turns(b[at]);

@@ -5,6 +5,9 @@
 
 namespace tilewright::analysis {
 
+// Whether there are additions of neighbours at once: each of them is atomic, as one alone is.
+bool adds_in_vectors(const ir::Atomic& n, const ir::ProgramTables& program);
+
 struct WideAtomic {
   ir::Expr condition;  // under which all are made; null: none
   std::vector<ir::Atomic> lanes;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layout/fragment.h"
+
 namespace tilewright::simulator {
 
 namespace {
@@ -34,7 +36,51 @@ Cell& Shadow::cell(uint64_t number) {
   return (*last_)[number % kPage];
 }
 
-std::vector<Access>& Shadow::readers(Cell& cell, uint32_t era) {
+void Shadow::ReadersOfWarp::add(const Access& a) {
+  const uint32_t lane = 1u << (a.thread % kWarpThreads);
+  const auto is_together = [&](const Together& t) {
+    const Access& b = t.access;
+    return t.lanes && b.clock == a.clock && b.instruction == a.instruction && b.site == a.site && b.block == a.block &&
+           b.atomic == a.atomic && b.pending == a.pending && b.told == a.told && b.by_tma == a.by_tma;
+  };
+  first.lanes &= ~lane;
+  for (Together& t : more) t.lanes &= ~lane;
+  std::erase_if(more, [](const Together& t) { return !t.lanes; });
+  if (is_together(first) || !first.lanes) return void(first = {a, first.lanes | lane});
+  if (const auto known = std::ranges::find_if(more, is_together); known != more.end())
+    known->lanes |= lane;
+  else
+    more.push_back({a, lane});
+}
+
+std::optional<Access> Shadow::find_reader(const Cell& cell, uint32_t era,
+                                          function_ref<bool(const Access&)> holds) const {
+  if (!has_more(cell, era)) return std::nullopt;
+  const auto in = [&](const Together& t) -> std::optional<Access> {
+    Access one = t.access;
+    const int first = one.thread - one.thread % kWarpThreads;
+    for (int lane = 0; lane < kWarpThreads; ++lane) {
+      one.thread = static_cast<int16_t>(first + lane);
+      if (t.lanes >> lane & 1 && holds(one)) return one;
+    }
+    return std::nullopt;
+  };
+  for (const ReadersOfWarp& warp : sets_[cell.more]) {
+    if (const auto found = in(warp.first)) return found;
+    for (const Together& t : warp.more)
+      if (const auto found = in(t)) return found;
+  }
+  return std::nullopt;
+}
+
+size_t Shadow::rows_of_readers(const Cell& cell, uint32_t era) const {
+  size_t out = 0;
+  if (has_more(cell, era))
+    for (const ReadersOfWarp& warp : sets_[cell.more]) out += (warp.first.lanes != 0) + warp.more.size();
+  return out;
+}
+
+std::vector<Shadow::ReadersOfWarp>& Shadow::readers(Cell& cell, uint32_t era) {
   // Sets of past eras are given up when there are many. Blocks of a cooperative grid take turns, so that an era may
   // come back: its readers are forgotten then.
   constexpr size_t kManySets = 4096;
@@ -55,10 +101,13 @@ void Shadow::add_reader(Cell& cell, const Access& me, const Clocks& clocks) {
   if (!last.none() && last.block != me.block && is_ordered(cell.far_reader, me, clocks)) cell.far_reader = last;
   const bool alone = last.block != me.block || is_ordered(last, me, clocks);
   if (!alone || has_more(cell, me.era)) {
-    std::vector<Access>& set = readers(cell, me.era);
-    set.resize(std::max<size_t>(set.size(), static_cast<size_t>(std::max(last.thread, me.thread)) + 1));
-    if (!alone) set[static_cast<size_t>(last.thread)] = last;
-    set[static_cast<size_t>(me.thread)] = me;  // who reads is of the block
+    std::vector<ReadersOfWarp>& set = readers(cell, me.era);
+    const auto warp = [](const Access& a) {
+      return static_cast<size_t>(a.thread / kWarpThreads);
+    };  // they are of the block
+    set.resize(std::max({set.size(), warp(last) + 1, warp(me) + 1}));
+    if (!alone) set[warp(last)].add(last);
+    set[warp(me)].add(me);
   }
   cell.reader = me;
 }
@@ -83,9 +132,7 @@ std::optional<Conflict> Shadow::write(Cell& cell, const Access& me, const Clocks
   };
   for (const Access* reader : {&cell.reader, &cell.far_reader})
     if (is_open(*reader)) return Conflict{*reader, false};
-  if (has_more(cell, me.era))
-    for (const Access& reader : sets_[cell.more])
-      if (is_open(reader)) return Conflict{reader, false};
+  if (const auto reader = find_reader(cell, me.era, is_open)) return Conflict{*reader, false};
   if (!is_ordered(cell.writer, me, clocks)) cell.other_writer = cell.writer;
   cell.writer = me;
   return std::nullopt;
@@ -120,9 +167,8 @@ std::optional<Shadow::AgentConflict> Shadow::conflict_with_agent(const Cell& cel
     return AgentConflict{{reader, false}, true};
   };
   if (const auto found = conflict(cell.reader)) return found;
-  if (has_more(cell, clocks.era()))
-    for (const Access& reader : sets_[cell.more])
-      if (const auto found = conflict(reader)) return found;
+  if (const auto reader = find_reader(cell, clocks.era(), [&](const Access& a) { return conflict(a).has_value(); }))
+    return conflict(*reader);
   return std::nullopt;
 }
 

@@ -56,6 +56,8 @@ class Shadow {
   // `same_bits`: whether the store leaves what the other, a store too, has written.
   std::optional<Conflict> write(Cell& cell, const Access& me, const Clocks& clocks,
                                 function_ref<bool(const Access& other)> same_bits);
+  // Of the cell's readers that do not know of each other: how many rows they take.
+  size_t rows_of_readers(const Cell& cell, uint32_t era) const;
   // All touches but those under way are known to everybody.
   void forget_done();
   // Of an asynchronous operation: what it touches must be done where it is issued, and what threads wrote, and read
@@ -77,8 +79,22 @@ class Shadow {
   bool has_more(const Cell& cell, uint32_t era) const {
     return cell.more_era == era && cell.more_generation == generation_;
   }
-  // The readers of an era that do not know of each other, by thread.
-  std::vector<Access>& readers(Cell& cell, uint32_t era);
+  // Lanes of one warp that touched a cell together: what is said of them differs in the thread alone.
+  struct Together {
+    Access access;
+    uint32_t lanes = 0;
+  };
+  // A warp reads most cells by one instruction: a block whose threads read all of a tile needs a row a warp, not a
+  // thread.
+  struct ReadersOfWarp {
+    Together first;
+    std::vector<Together> more;
+    void add(const Access& a);
+  };
+  // The readers of an era that do not know of each other, by warp.
+  std::vector<ReadersOfWarp>& readers(Cell& cell, uint32_t era);
+  // Of those the first for which it holds.
+  std::optional<Access> find_reader(const Cell& cell, uint32_t era, function_ref<bool(const Access&)> holds) const;
 
   int cell_bits_;
   std::unordered_map<uint64_t, FarKnowledge> told_;
@@ -86,7 +102,7 @@ class Shadow {
   uint64_t last_page_ = UINT64_MAX;
   std::array<Cell, kPage>* last_ = nullptr;
   uint32_t sets_era_ = 0, generation_ = 1;
-  std::vector<std::vector<Access>> sets_;  // of this generation
+  std::vector<std::vector<ReadersOfWarp>> sets_;  // of this generation
 };
 
 }  // namespace tilewright::simulator

@@ -8,6 +8,7 @@
 #include "analysis/divisibility.h"
 #include "analysis/panels.h"
 #include "analysis/slope.h"
+#include "analysis/wide_atomics.h"
 #include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -572,7 +573,7 @@ class MapLowering {
     for (size_t i = 0; i < body.size() && at.vector > 1; ++i) {
       const auto* n = body[i].as<Store>();
       const auto* atomic = body[i].as<Atomic>();
-      if (atomic && !adds_in_vectors(*atomic)) continue;
+      if (atomic && !analysis::adds_in_vectors(*atomic, l_.program)) continue;
       const Element* to = n ? &n->to : atomic ? &atomic->to : nullptr;
       if (!to || writes[l_.program.root(to->buffer)] != (n ? 1 : 2) || !order.may_be_last(i)) continue;
       if (is_one(to->buffer, to->indices))
@@ -589,24 +590,20 @@ class MapLowering {
   // How far behind a whole vector of global memory the neighbours begin; 0: they are one, or nobody knows.
   int64_t shift_of(const Load& n, const Held& at) const {
     const auto* index = n.indices.back().as<ir::Sum>();
-    if (at.vector == 1 || !index || !l_.is_global(n.buffer) || changes(l_.program.root(n.buffer))) return 0;
+    if (at.vector == 1 || !index || !l_.is_global(n.buffer) || changes(l_.program.root(n.buffer)) ||
+        analysis::changes_elsewhere(l_.launch, map_.body, n.buffer, l_.program))
+      return 0;
     return (index->constant % at.vector + at.vector) % at.vector;
-  }
-  // Whether there are additions of neighbours at once: each of them is atomic, as one alone is.
-  bool adds_in_vectors(const Atomic& n) const {
-    const DType type = l_.type(n.to.buffer);
-    return n.op == AtomicOp::Add && n.order == MemoryOrder::Relaxed && !n.result.valid() && l_.is_global(n.to.buffer) &&
-           (type == f32 || type == f16 || type == bf16);
   }
   BodyOrder order_of(const Body& body, const Held& at) const {
     if (!in_turns_) return BodyOrder(body, l_.program);
     return BodyOrder(body, l_.program, BodyOrder::Turns{id_of(at.lane), at.vector});
   }
   // Whether points that do not come to read the element may read what another one stores: the body stores elsewhere in
-  // the same memory, as partners do that exchange what they have.
+  // the same memory, as partners do that exchange what they have; or another block, where another statement stores.
   bool may_change_meanwhile(const Body& body, const Load& n) const {
     const BufferId root = l_.program.root(n.buffer);
-    bool out = false;
+    bool out = analysis::changes_elsewhere(l_.launch, map_.body, root, l_.program);
     walk(body, [&](const Stmt& s) {
       const auto* store = s.as<Store>();
       const auto* atomic = s.as<Atomic>();
