@@ -161,7 +161,7 @@ TEST_F(Tool, SimulateCountsWhatEachLineMoves) {
   EXPECT_EQ(launch["total"]["bytes_moved"], moved);
   EXPECT_GT(barriers, 0);
   EXPECT_EQ(tool("simulate " + path("gemm.tile")).status, 2) << "M has no value";
-  EXPECT_NE(tool("simulate " + path("gemm.tile") + " --set M=17").out.find("bytes moved"), std::string::npos);
+  EXPECT_NE(tool("simulate " + path("gemm.tile") + " -D M=17").out.find("bytes moved"), std::string::npos);
 }
 
 TEST_F(Tool, UsageMistakesAreStatusTwo) {
@@ -252,7 +252,7 @@ TEST_F(Tool, OptRunsNamedPasses) {
 }
 
 TEST_F(Tool, RunIsDeterministicAndComparesEngines) {
-  const Json a = json("run gemm.tile --set M=17 --engine interpreter --json");
+  const Json a = json("run gemm.tile -D M=17 --engine interpreter --json");
   const Json b = json("run gemm.tile --set M=17 --engine interpreter --json");
   EXPECT_EQ(a["outputs"], b["outputs"]);
   EXPECT_EQ(a["outputs"].size(), 1u);

@@ -82,7 +82,7 @@ void add_run(CLI::App& app, Commands& c, std::function<int()>& chosen) {
   sub->add_option("file", c.run.call.file, "A .tile file; - is standard input")->required();
   sub->add_option("--engine", c.run.engine, "On which engine")
       ->check(CLI::IsMember({"cpu", "interpreter", "simulator", "auto"}));
-  sub->add_option("--set", c.run.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
+  sub->add_option("-D,--set", c.run.call.set, "A symbol or a scalar: M=17")->expected(1)->take_all();
   sub->add_option("--input", c.run.call.inputs, "A tensor from a file: A=a.npy")->expected(1)->take_all();
   sub->add_option("--output", c.run.outputs, "A tensor to a file afterwards: C=c.npy")->expected(1)->take_all();
   sub->add_option("--seed", c.run.call.seed, "Of the random inputs");
