@@ -59,6 +59,7 @@
 #include "passes/tile/split_masks.h"
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/sum_copies.h"
+#include "passes/tile/turn_in_registers.h"
 #include "passes/tile/turns_as_atomics.h"
 #include "passes/tile/two_stages.h"
 #include "passes/tile/unroll_rows.h"
@@ -406,6 +407,10 @@ constexpr GpuPass kPlanPasses[] = {
            on_tiles<copies_to_maps>(p);
            analysis::note_multiples(p.tiles);  // of names that roles and rings have of their own, too
          }},
+    {.name = "turn_in_registers",
+     .what = "maps that transpose memory do so through a fragment, with vectors on both sides",
+     .here = "behind copies_to_maps: copies that transpose are maps",
+     .run = on_tiles<turn_in_registers>},
     {.name = "spread_pairs",
      .what = "scratch that TMA adds accumulators to has its columns in another order",
      .here = "behind copies_to_maps: all that touches it is elements, but for TMA",

@@ -5,6 +5,7 @@
 #include "ir/rewrite.h"
 #include "ir/widen.h"
 #include "passes/threads/collectives.h"
+#include "passes/tile/neighbours_last.h"
 
 namespace tilewright::passes {
 
@@ -106,13 +107,14 @@ std::optional<Stmt> own_loops(const Stmt& s, ProgramTables& p) {
 }
 
 Body copies_to_maps(const Body& body, ProgramTables& p) {
-  return rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
+  const Body maps = rewrite(body, [&](const Stmt& s) -> std::optional<Body> {
     if (auto own = own_loops(s, p)) return Body{std::move(*own)};
     if (const auto* n = s.as<Copy>(); n && n->completion.immediate())
       return Body{make_stmt(map_of(*n, p, s->location), s->location)};
     if (const auto* n = s.as<Fill>()) return Body{make_stmt(map_of(*n, s->location, p), s->location)};
     return std::nullopt;
   });
+  return with_neighbours_last(maps, p);
 }
 
 template <>

@@ -30,6 +30,8 @@ std::optional<std::vector<int64_t>> constants(const std::vector<Expr>& list) {
   return out;
 }
 
+constexpr int kVectorBits = 128;
+
 struct ElementAccess {
   BufferId buffer;
   const std::vector<Expr>* indices;
@@ -192,6 +194,7 @@ class UseWalk {
     for (const ElementAccess& a : all) {
       const Buffer& b = p_.buffer(a.buffer);
       if (may_be_in_registers(a.buffer) || b.rank() == 0 || b.space == Space::Local) continue;
+      note_neighbours(c, n, a);
       if (!used_vars(a.indices->back()).contains(n.vars.back())) {
         for (const Expr& e : *a.indices) c.apart = c.apart || used_vars(e).contains(n.vars.back());
         continue;
@@ -208,6 +211,27 @@ class UseWalk {
       // One element after the other from global memory, a tile on chip still takes as vectors.
       const int64_t aligned = slope == 1 ? aligned_in_rows(b) : kMostLanes;
       if (aligned > 1 || !on_chip) c.aligned = std::min(c.aligned, aligned);
+    }
+  }
+  // Along which dimension memory has the points' elements side by side.
+  void note_neighbours(LayoutClass& c, const Map& n, const ElementAccess& a) const {
+    const Buffer& b = p_.buffer(a.buffer);
+    if (!has_element_for_each(n, *a.indices) || (!b.strides.empty() && constant_int(b.strides.back()) != 1)) return;
+    size_t place = 0;  // among the class's dimensions
+    for (size_t d = 0; d < n.vars.size(); ++d) {
+      const bool last = d + 1 == n.vars.size();
+      if (constant_int(n.extents[d]) == 1 && !last) continue;
+      const auto elsewhere = std::count_if(a.indices->begin(), a.indices->end() - 1,
+                                           [&](const Expr& e) { return used_vars(e).contains(n.vars[d]); });
+      const int bits = std::max(8, b.type.storage_bits());
+      const int64_t slope = analysis::slope_through_casts(a.indices->back(), n.vars[d]).value_or(0);
+      // Of what lies apart by a few elements each point may have a vector of its own.
+      if (elsewhere == 0 && slope >= 1 && (slope == 1 || (last && slope * bits <= kVectorBits))) {
+        LayoutClass::Along& along = (b.space == Space::Global ? c.in_global : c.on_chip)[place];
+        along.bits += bits, along.widest = std::max(along.widest, bits);
+        if (b.space == Space::Global) along.aligned = std::min(along.aligned, aligned_in_rows(b));
+      }
+      ++place;
     }
   }
   // Whether every variable of the Map tells which element it is.

@@ -1,5 +1,7 @@
 #include "passes/threads/layout_classes.h"
 
+#include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "layout/standard.h"
@@ -99,6 +101,85 @@ int64_t vector_of(const LayoutClass& c, const std::vector<int64_t>& shape) {
   return best_vector(shape, c.threads, bits, std::min<int64_t>(16, std::max<int64_t>(1, c.aligned * bits / 8)));
 }
 
+// How many neighbours of a dimension a thread has at once.
+int64_t vector_along(const LayoutClass& c, size_t d, const LayoutClass::Along& along) {
+  int64_t out = 1;
+  while (2 * out * along.widest <= kVectorBits && c.shape[d] % (2 * out) == 0 && 2 * out <= along.aligned) out *= 2;
+  return out;
+}
+
+// A layout of rows of which memory has neighbours along both dimensions: vectors of both, so many lanes along each that
+// sectors are whole. None: powers of two do not divide it so.
+std::optional<FragmentLayout> both_ways(const LayoutClass& c, const LayoutClass::Along& rows,
+                                        const LayoutClass::Along& columns) {
+  if (c.shape.size() != 2 || c.threads % kWarpThreads != 0) return std::nullopt;
+  const int64_t warps = c.threads / kWarpThreads, m = c.shape[0], n = c.shape[1];
+  if (!std::has_single_bit(static_cast<uint64_t>(warps)) || m * n % c.threads != 0) return std::nullopt;
+  const int64_t each = m * n / c.threads;
+  struct Cut {
+    int64_t vector, lanes, warps;
+  };
+  // Instructions, and a quarter of the sectors of 32 bytes, of an access by one warp.
+  const auto cost = [&](const LayoutClass::Along& along, const Cut& cut) {
+    const int64_t run = cut.vector * cut.lanes * along.widest;
+    const int64_t sectors = kWarpThreads / cut.lanes * ((run + 255) / 256);
+    return static_cast<double>(each) / static_cast<double>(cut.vector) * (1.0 + static_cast<double>(sectors) / 4);
+  };
+  std::optional<std::pair<Cut, Cut>> best;
+  std::tuple<double, int64_t> least;
+  for (int64_t v = vector_along(c, 0, rows); v > 0; v /= 2)
+    for (int64_t w = vector_along(c, 1, columns); w > 0; w /= 2)
+      for (int64_t lanes = 1; lanes <= kWarpThreads; lanes *= 2)
+        for (int64_t along = 1; along <= warps; along *= 2) {
+          const Cut a{v, lanes, along}, b{w, kWarpThreads / lanes, warps / along};
+          if (v * w > each || m % (a.vector * a.lanes * a.warps) != 0 || n % (b.vector * b.lanes * b.warps) != 0)
+            continue;
+          const std::tuple now(cost(rows, a) + cost(columns, b),
+                               -std::min(v * a.lanes * rows.widest, w * b.lanes * columns.widest));
+          if (!best || now < least) best = {a, b}, least = now;
+        }
+  if (!best || (best->first.vector == 1 && best->second.vector == 1)) return std::nullopt;
+  const auto& [a, b] = *best;
+  const int64_t down = m / (a.vector * a.lanes * a.warps), across = n / (b.vector * b.lanes * b.warps);
+  const int64_t piece = a.vector * b.vector;
+  return FragmentLayout(c.shape, {{{down, Home::Register, piece * across},
+                                   {a.warps, Home::Warp, b.warps},
+                                   {a.lanes, Home::Lane, b.lanes},
+                                   {a.vector, Home::Register, b.vector}},
+                                  {{across, Home::Register, piece},
+                                   {b.warps, Home::Warp, 1},
+                                   {b.lanes, Home::Lane, 1},
+                                   {b.vector, Home::Register, 1}}});
+}
+
+// Points whose elements global memory has side by side along another dimension than the last: lanes and vectors lie
+// along that; along both, where the last is memory's too. None: global memory has none, or more along the last.
+std::optional<FragmentLayout> along_memory(const LayoutClass& c) {
+  if (c.by_queue || c.within > 0) return std::nullopt;
+  const size_t last = c.shape.size() - 1;
+  const auto found = std::ranges::max_element(
+      c.in_global, {}, [&](const auto& x) { return x.first == last ? int64_t{0} : x.second.bits; });
+  if (found == c.in_global.end() || found->first == last) return std::nullopt;
+  const auto& [d, along] = *found;
+  const auto of_last = c.in_global.find(last), chip = c.on_chip.find(last);
+  const bool in_rows = of_last != c.in_global.end();
+  if (d == 0 && last == 1 && !c.reduced && (in_rows || chip != c.on_chip.end()))
+    if (auto both = both_ways(c, along, in_rows ? of_last->second : chip->second)) return both;
+  if (in_rows && of_last->second.bits >= along.bits) return std::nullopt;
+  std::vector<int> order, back(c.shape.size());  // dimensions, that one last; and where each went
+  for (size_t k = 0; k <= last; ++k)
+    if (k != d) order.push_back(static_cast<int>(k));
+  order.push_back(static_cast<int>(d));
+  std::vector<int64_t> shape;
+  for (size_t k = 0; k <= last; ++k) {
+    shape.push_back(c.shape[static_cast<size_t>(order[k])]);
+    back[static_cast<size_t>(order[k])] = static_cast<int>(k);
+  }
+  const int64_t most = std::min<int64_t>(16, std::max<int64_t>(1, along.aligned * along.widest / 8));
+  const int64_t vector = best_vector(shape, c.threads, along.widest, most);
+  return permute(row_major_fragment(shape, c.threads, vector, along.widest), back);
+}
+
 void anchor(LayoutClass& c) {
   if (c.anchor) {
     c.layout = c.anchor;
@@ -110,6 +191,10 @@ void anchor(LayoutClass& c) {
   }
   if (is_operand(c)) {
     c.layout = c.operand, c.decided_by = "a gemm that reads it from registers";
+    return;
+  }
+  if (auto along = along_memory(c)) {
+    c.layout = std::move(along), c.decided_by = "accesses of memory that has neighbours along another dimension";
     return;
   }
   const int bits = c.vector_bits();
@@ -239,6 +324,18 @@ void LayoutClasses::unite(size_t a, size_t b) {
     column.shape = std::min(keep.shape, gone.shape, [](const auto& x, const auto& y) { return x.size() < y.size(); });
     column.apart = column.apart || column.element_bits > 0;
     column.element_bits = column.own_bits = 0, column.aligned = kMostLanes, column.reduced = false;
+  }
+  if (keep.shape == gone.shape) {
+    const auto join = [](auto& into, const auto& from) {
+      for (const auto& [d, a] : from) {
+        LayoutClass::Along& have = into[d];
+        have.bits += a.bits, have.widest = std::max(have.widest, a.widest);
+        have.aligned = std::min(have.aligned, a.aligned);
+      }
+    };
+    join(keep.in_global, gone.in_global), join(keep.on_chip, gone.on_chip);
+  } else {
+    keep.in_global.clear(), keep.on_chip.clear();
   }
   keep.element_bits = std::max(keep.element_bits, gone.element_bits);
   keep.own_bits = std::max(keep.own_bits, gone.own_bits);

@@ -29,6 +29,14 @@ struct LayoutClass {
   int64_t aligned = kMostLanes;
   bool global = false;    // some of that memory is global
   bool apart = false;     // memory is accessed, and holds what lies along the last dimension far from each other
+  // Of each dimension along which memory has neighbours for the points, how: `bits` of the accesses that have an
+  // element for each point, their widest element, and how many neighbours are aligned in all of them.
+  struct Along {
+    int64_t bits = 0;
+    int widest = 8;
+    int64_t aligned = kMostLanes;
+  };
+  std::map<size_t, Along> in_global, on_chip;  // by dimension
   bool reduced = false;   // along the last dimension
   int64_t within = 0;     // elements from the first dimension on that is reduced and not the last; 0: none is
   bool by_queue = false;  // cp.async moves the elements

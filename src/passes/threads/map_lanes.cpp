@@ -24,13 +24,21 @@ Expr divisor_of(const Expr& e, VarId lane) {
 int lanes_along(const Map& map, const FragmentLayout& points, function_ref<bool(BufferId)> is_memory) {
   const int last = points.rank() - 1;
   bool in_memory = false;
-  std::optional<int> along, shares;
+  std::optional<int> shares;
   const auto may = [&](int d) { return neighbours_along(points, d) > 1; };
+  const auto var_of = [&](int d) { return map.vars[static_cast<size_t>(d)]; };
+  // Accesses along each dimension: of an element for each neighbour, then of what they share.
+  std::vector<std::pair<int, int>> along(map.vars.size());
   const auto touches = [&](BufferId id, const std::vector<Expr>& index) {
     if (!is_memory(id) || index.empty()) return;
     in_memory = true;
+    std::set<VarId> used;
+    for (const Expr& e : index) used.merge(used_vars(e));
+    bool each = true;
+    for (int d = 0; d <= last; ++d) each = each && (!may(d) || used.contains(var_of(d)));
     for (int d = 0; d <= last; ++d)
-      if (may(d) && used_vars(index.back()).contains(map.vars[static_cast<size_t>(d)])) along = d;
+      if (may(d) && used_vars(index.back()).contains(var_of(d)))
+        ++(each ? along[static_cast<size_t>(d)].first : along[static_cast<size_t>(d)].second);
   };
   walk(map.body, [&](const Stmt& s) {
     if (const auto* n = s.as<Store>()) touches(n->to.buffer, n->to.indices);
@@ -44,8 +52,10 @@ int lanes_along(const Map& map, const FragmentLayout& points, function_ref<bool(
       if (neighbours_along(points, d) >= kSharingLanes && !divisor.contains(map.vars[static_cast<size_t>(d)]))
         shares = d;
   });
-  if (may(last) && in_memory) return last;
-  return along ? *along : shares && !in_memory ? *shares : last;
+  int best = last;
+  for (int d = last; d-- > 0;)
+    if (along[static_cast<size_t>(d)] > along[static_cast<size_t>(best)]) best = d;
+  return !in_memory && shares ? *shares : best;
 }
 
 int64_t lanes_of_quotient(const Expr& index, VarId lane, int64_t vector) {
