@@ -165,7 +165,7 @@ ReduceOptions reduce_options(const Options& given) {
 TransposeOptions transpose_options(const Options& given) {
   TransposeOptions o;
   Reader r("transpose", given);
-  r.read("x", o.x), r.read("tile", o.tile), r.read("threads", o.threads);
+  r.read("x", o.x), r.read("tile", o.tile), r.read("threads", o.threads), r.read("whole", o.whole);
   return o;
 }
 
@@ -463,14 +463,19 @@ Choice choose_reduce(const Options& given, const std::string& arch, const std::m
 }
 
 // Measured on an H200, of tiles of 32, 64 and 128 by 128 to 512 threads.
-Choice choose_transpose(const Options& given, const std::map<std::string, int64_t>& shape) {
+Choice choose_transpose(const Options& given, const std::string& arch, const std::map<std::string, int64_t>& shape) {
   const int64_t bytes = std::max<int64_t>(1, transpose_options(given).x.storage_bits() / 8);
   const bool in_pieces = value_of(shape, "M") * bytes % 16 == 0 && value_of(shape, "N") * bytes % 16 == 0;
   int64_t tile = 128, threads = bytes == 1 ? 512 : bytes == 2 ? 128 : 256;
   if (bytes == 8) tile = 64;
-  if (!in_pieces) tile = bytes <= 2 ? 32 : tile, threads = bytes <= 2 ? 256 : 128;
   Choice out;
-  out.options = {{"tile", std::to_string(tile)}, {"threads", std::to_string(threads)}};
+  if (!arch.empty() && !in_pieces) {  // 32 columns of words, so many loads of a thread in flight
+    tile = bytes == 1 ? 128 : bytes == 8 ? 32 : 64, threads = 256;
+    out.options = {{"whole", "false"}};
+  } else if (!in_pieces && bytes <= 2) {
+    tile = 32, threads = 256;
+  }
+  out.options.insert({{"tile", std::to_string(tile)}, {"threads", std::to_string(threads)}});
   return out;
 }
 
@@ -507,7 +512,7 @@ Choice choose(const std::string& family, const Options& options, const std::stri
   if (family == "matmul") return choose_matmul(options, arch, shape);
   if (family == "rows") return choose_rows(options, arch, shape);
   if (family == "reduce") return choose_reduce(options, arch, shape);
-  if (family == "transpose") return choose_transpose(options, shape);
+  if (family == "transpose") return choose_transpose(options, arch, shape);
   if (family == "pad") return {};
   if (family == "attention" || family == "attention_backward") return choose_attention(family, options, arch, shape);
   if (family == "decode_attention") return choose_decode(options, arch, shape);

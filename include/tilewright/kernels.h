@@ -85,10 +85,12 @@ struct ReduceOptions {
 // count; symbols M, R, N, P.
 Program reduce(const ReduceOptions& options);
 
-// Y[b, j, i] = X[b, i, j], for elements of 8, 16, 32 or 64 bits.
+// Y[b, j, i] = X[b, i, j], for elements of 8, 16, 32 or 64 bits. whole: for rows of X and Y that are whole pieces of 16
+// bytes; any are right.
 struct TransposeOptions {
   DType x = f32;
   int64_t tile = 64, threads = 256;
+  bool whole = true;
 };
 Program transpose(const TransposeOptions& options);
 

@@ -1,5 +1,6 @@
 #include "analysis/divisibility.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/operators.h"
@@ -64,6 +65,18 @@ class Divisors {
 
 int64_t power_of_two_divisor(const Expr& e) { return Divisors(nullptr).of(e); }
 int64_t power_of_two_divisor(const Expr& e, const ProgramTables& program) { return Divisors(&program).of(e); }
+
+bool is_no_multiple(const Expr& e, const ProgramTables& program) {
+  const auto* c = e.as<Cast>();
+  const auto* v = (c ? c->value : e).as<Var>();
+  return v && std::ranges::any_of(program.assumptions, [&](const Assumption& a) {
+           const auto* other = a.condition.as<Binary>();
+           const auto* rest = other && other->op == BinaryOp::Ne && constant_int(other->b) == 0 ? other->a.as<Binary>()
+                                                                                               : nullptr;
+           const auto* of = rest && rest->op == BinaryOp::FloorMod ? rest->a.as<Var>() : nullptr;
+           return of && of->id == v->id;
+         });
+}
 
 void note_multiples(ProgramTables& program) {
   for (const Launch& launch : program.launches)

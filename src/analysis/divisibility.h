@@ -9,6 +9,9 @@ int64_t power_of_two_divisor(const ir::Expr& e);
 // The same where the program's assumptions hold: "N % 8 == 0" is what N is known by, and names by their values.
 int64_t power_of_two_divisor(const ir::Expr& e, const ir::ProgramTables& program);
 
+// Whether the program's assumptions say that something does not divide the value: "N % 8 != 0".
+bool is_no_multiple(const ir::Expr& e, const ir::ProgramTables& program);
+
 // Writes down what divides the values of names. An index by a name is then known as one by its value would be, which
 // cannot stand in its place where it wraps around its type.
 void note_multiples(ir::ProgramTables& program);

@@ -284,6 +284,8 @@ Text CFamily::value(const Expr& e) {
 
 std::string CFamily::bits(const Expr& e) {
   if (const auto* n = e.as<Load>()) return load_bits(*n, e->type);
+  if (const auto* n = e.as<Select>())
+    if (auto chosen = choice_bits(*n)) return *std::move(chosen);
   if (const auto* n = e.as<Select>(); n && !choice(*n))
     return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
   // Bits that become a value only to be stored stay bits.

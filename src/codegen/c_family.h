@@ -45,6 +45,8 @@ class CFamily {
   virtual Text load(const ir::Load& n, DType type) = 0;
   virtual Text address(const ir::Address& n) = 0;
   virtual std::string load_bits(const ir::Load& n, DType type) = 0;
+  // Of a choice that memory makes; none: it is computed.
+  virtual std::optional<std::string> choice_bits(const ir::Select&) { return {}; }
   virtual void store(const ir::Store& n) = 0;
   virtual void target_statement(const ir::Stmt& s) = 0;
   // Statements from b[at] on that the target writes as one: how many it has written.

@@ -615,10 +615,20 @@ class CudaText final : public CudaAsync {
         is_plain(n.a->type) ? helper("tw_choose") : fmt::format("{}<{}>", helper("tw_select"), c_type(n.a->type));
     return Text{fmt::format("{}({}, {}, {})", choose, condition, first, second)};
   }
+  // An element, or nothing but zeros.
+  std::optional<std::string> choice_bits(const Select& n) override {
+    if (!is_zero_bits(n.b) || !is_element(n.a) || !may_load_under(n.a, program_) || loads(n.condition)) return {};
+    inside_.push_back(in(value(n.condition), Binds::And));
+    std::string out = load_bits(*n.a.as<Load>(), n.a->type);
+    inside_.pop_back();
+    return out;
+  }
   static bool is_zero_bits(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
-  // A number that memory has as registers do.
+  // A number that is 0 where memory has no bit of it.
   static bool is_element(const Expr& e) {
-    return e.as<Load>() && (e->type.is_int() || e->type == f32 || e->type == f64) && e->type.bits >= 8;
+    const DType t = e->type;
+    const bool floats = t == f64 || t == f32 || t == f16 || t == bf16 || t == e4m3 || t == e5m2;
+    return e.as<Load>() && (t.is_int() || floats) && t.bits >= 8;
   }
   std::optional<Text> choice(const Select& n) override {
     if (auto loading = loading_choice(n)) return loading;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/divisibility.h"
+#include "analysis/slope.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -59,10 +60,17 @@ class Facts {
     if (!r.extent.empty()) tile(r.buffer, analysis::power_of_two_divisor(r.extent.back()));
   }
   void points(const Map& n) {
-    const VarId inner = n.vars.back();
-    const int64_t extent = analysis::power_of_two_divisor(n.extents.back());
-    auto access = [&](BufferId buffer, const std::vector<Expr>& indices) {
-      if (!indices.empty() && used_vars(indices.back()).contains(inner)) tile(buffer, extent);
+    const auto access = [&](BufferId buffer, const std::vector<Expr>& indices) {
+      if (indices.empty()) return;
+      const int bits = p_.buffer(buffer).type.storage_bits();
+      for (size_t d = 0; d < n.vars.size(); ++d) {
+        if (!used_vars(indices.back()).contains(n.vars[d])) continue;
+        const auto slope = analysis::slope_through_casts(indices.back(), n.vars[d]);
+        // Vectors lie along the last dimension, or where memory has neighbours.
+        const bool last = d + 1 == n.vars.size();
+        if (last ? !slope || *slope * bits <= kPieceBits : slope == 1 && !elsewhere(indices, n.vars[d]))
+          tile(buffer, analysis::power_of_two_divisor(n.extents[d]));
+      }
     };
     walk(n.body, [&](const Stmt& s) {
       if (const auto* store = s.as<Store>()) access(store->to.buffer, store->to.indices);
@@ -70,6 +78,9 @@ class Facts {
     walk_exprs(n.body, [&](const Expr& e) {
       if (const auto* load = e.as<Load>()) access(load->buffer, load->indices);
     });
+  }
+  static bool elsewhere(const std::vector<Expr>& indices, VarId v) {
+    return std::any_of(indices.begin(), indices.end() - 1, [&](const Expr& e) { return used_vars(e).contains(v); });
   }
   // Rows of a tile of a tensor, of a multiple of `columns` elements.
   void tile(BufferId id, int64_t columns) {
@@ -92,7 +103,7 @@ class Facts {
   // Asks of the symbols in an extent what makes it a multiple, if anything does.
   void make_multiple(const Expr& e, int64_t of, LocationId at) {
     const int64_t divisor = analysis::power_of_two_divisor(e, p_);
-    if (divisor % of == 0) return;
+    if (divisor % of == 0 || analysis::is_no_multiple(e, p_)) return;
     if (const auto* n = e.as<Var>()) return ask(n->id, of, at);
     if (const auto* n = e.as<Cast>(); n && n->value->type.is_int()) return make_multiple(n->value, of, at);
     if (const auto* n = e.as<Sum>(); n && n->constant % of == 0) {
@@ -126,8 +137,13 @@ class Facts {
 
 TileProgram assume_what_holds(TileProgram program, function_ref<bool(const Assumption&, size_t)> holds) {
   const std::vector<Assumption> facts = Facts(program).assumptions();
-  for (size_t i = 0; i < facts.size(); ++i)
-    if (holds(facts[i], i)) program.assumptions.push_back(facts[i]);
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const auto* fact = facts[i].condition.as<Binary>();
+    if (holds(facts[i], i))
+      program.assumptions.push_back(facts[i]);
+    else if (fact && fact->op == BinaryOp::Eq)  // rows that are known to be no whole pieces lie lane by lane
+      program.assumptions.push_back({binary(BinaryOp::Ne, fact->a, fact->b), facts[i].location});
+  }
   return program;
 }
 

@@ -203,6 +203,10 @@ class UseWalk {
       const std::optional<int64_t> slope = analysis::slope(a.indices->back(), n.vars.back());
       const int64_t apart = std::max<int64_t>(1, slope.value_or(1));
       const int64_t bits = std::max(8, b.type.storage_bits());
+      if (b.space == Space::Global && on_chip && apart * bits > kVectorBits) {
+        c.apart = true;
+        continue;
+      }
       const int of_vector = static_cast<int>(std::min<int64_t>(bits * apart, 128));
       c.element_bits = std::max(c.element_bits, of_vector);
       if (has_element_for_each(n, *a.indices)) c.own_bits = std::max(c.own_bits, of_vector);
@@ -243,11 +247,12 @@ class UseWalk {
     return true;
   }
   // The most elements that lie at a multiple of their size in every row; rows of a size not known until the launch are
-  // taken to be whole.
+  // taken to be whole, where nothing says that they are not.
   int64_t aligned_in_rows(const Buffer& b) const {
     int64_t most = kMostLanes;
     const auto at_most = [&](const Expr& pitch) {
-      if (constant_int(pitch)) most = std::min(most, analysis::power_of_two_divisor(pitch));
+      if (constant_int(pitch) || analysis::is_no_multiple(pitch, p_))
+        most = std::min(most, analysis::power_of_two_divisor(pitch, p_));
     };
     if (b.strides.empty() && b.rank() > 1) at_most(b.shape.back());
     for (size_t d = 0; d + 1 < b.strides.size(); ++d) at_most(b.strides[d]);

@@ -14,7 +14,7 @@ using namespace ir;
 namespace {
 
 constexpr int kQueueBits = 32;  // the least that cp.async moves (PTX ISA 9.7.9.25.3)
-constexpr int kVectorBits = 128;
+constexpr int kVectorBits = 128, kSectorBits = 256;
 constexpr int64_t kPartCopies = 4;  // threads that may have the same elements of a part
 constexpr int64_t kWithin = 16;     // elements that a thread may have to itself, for sums that cross no lanes
 
@@ -108,48 +108,65 @@ int64_t vector_along(const LayoutClass& c, size_t d, const LayoutClass::Along& a
   return out;
 }
 
-// A layout of rows of which memory has neighbours along both dimensions: vectors of both, so many lanes along each that
-// sectors are whole. None: powers of two do not divide it so.
-std::optional<FragmentLayout> both_ways(const LayoutClass& c, const LayoutClass::Along& rows,
-                                        const LayoutClass::Along& columns) {
-  if (c.shape.size() != 2 || c.threads % kWarpThreads != 0) return std::nullopt;
-  const int64_t warps = c.threads / kWarpThreads, m = c.shape[0], n = c.shape[1];
-  if (!std::has_single_bit(static_cast<uint64_t>(warps)) || m * n % c.threads != 0) return std::nullopt;
-  const int64_t each = m * n / c.threads;
+// A layout of points of which memory has neighbours along the last dimension and `down`, another: vectors of both, so
+// many lanes along each that sectors are whole. What is left of the warps goes to the other dimensions, from the first.
+// None: powers of two do not divide it so.
+std::optional<FragmentLayout> both_ways(const LayoutClass& c, size_t down, const LayoutClass::Along& of_down,
+                                        const LayoutClass::Along& of_last) {
+  if (c.threads % kWarpThreads != 0) return std::nullopt;
+  const size_t last = c.shape.size() - 1;
+  const int64_t warps = c.threads / kWarpThreads, m = c.shape[down], n = c.shape[last];
+  if (!std::has_single_bit(static_cast<uint64_t>(warps))) return std::nullopt;
+  std::vector<int64_t> others(c.shape.size(), 1);  // warps along the other dimensions
+  int64_t rest = warps, all = 1;
+  for (size_t d = 0; d < last; ++d) {
+    all *= c.shape[d];
+    if (d == down) continue;
+    others[d] = std::gcd(rest, c.shape[d]), rest /= others[d];
+  }
+  if (all * n % c.threads != 0) return std::nullopt;
+  const int64_t each = all * n / c.threads;
   struct Cut {
-    int64_t vector, lanes, warps;
+    int64_t vector = 0, lanes = 0, warps = 0;
   };
   // Instructions, and a quarter of the sectors of 32 bytes, of an access by one warp.
   const auto cost = [&](const LayoutClass::Along& along, const Cut& cut) {
     const int64_t run = cut.vector * cut.lanes * along.widest;
-    const int64_t sectors = kWarpThreads / cut.lanes * ((run + 255) / 256);
+    const int64_t sectors = kWarpThreads / cut.lanes * ((run + kSectorBits - 1) / kSectorBits);
     return static_cast<double>(each) / static_cast<double>(cut.vector) * (1.0 + static_cast<double>(sectors) / 4);
   };
-  std::optional<std::pair<Cut, Cut>> best;
-  std::tuple<double, int64_t> least;
-  for (int64_t v = vector_along(c, 0, rows); v > 0; v /= 2)
-    for (int64_t w = vector_along(c, 1, columns); w > 0; w /= 2)
+  Cut a, b;
+  std::tuple<double, int64_t> least{0.0, 0};
+  for (int64_t v = vector_along(c, down, of_down); v > 0; v /= 2)
+    for (int64_t w = vector_along(c, last, of_last); w > 0; w /= 2)
       for (int64_t lanes = 1; lanes <= kWarpThreads; lanes *= 2)
-        for (int64_t along = 1; along <= warps; along *= 2) {
-          const Cut a{v, lanes, along}, b{w, kWarpThreads / lanes, warps / along};
-          if (v * w > each || m % (a.vector * a.lanes * a.warps) != 0 || n % (b.vector * b.lanes * b.warps) != 0)
+        for (int64_t along = 1; along <= rest; along *= 2) {
+          const Cut x{v, lanes, along}, y{w, kWarpThreads / lanes, rest / along};
+          if (v * w > each || m % (x.vector * x.lanes * x.warps) != 0 || n % (y.vector * y.lanes * y.warps) != 0)
             continue;
-          const std::tuple now(cost(rows, a) + cost(columns, b),
-                               -std::min(v * a.lanes * rows.widest, w * b.lanes * columns.widest));
-          if (!best || now < least) best = {a, b}, least = now;
+          const std::tuple now(cost(of_down, x) + cost(of_last, y),
+                               -std::min(v * x.lanes * of_down.widest, w * y.lanes * of_last.widest));
+          if (a.vector == 0 || now < least) a = x, b = y, least = now;
         }
-  if (!best || (best->first.vector == 1 && best->second.vector == 1)) return std::nullopt;
-  const auto& [a, b] = *best;
-  const int64_t down = m / (a.vector * a.lanes * a.warps), across = n / (b.vector * b.lanes * b.warps);
-  const int64_t piece = a.vector * b.vector;
-  return FragmentLayout(c.shape, {{{down, Home::Register, piece * across},
-                                   {a.warps, Home::Warp, b.warps},
-                                   {a.lanes, Home::Lane, b.lanes},
-                                   {a.vector, Home::Register, b.vector}},
-                                  {{across, Home::Register, piece},
-                                   {b.warps, Home::Warp, 1},
-                                   {b.lanes, Home::Lane, 1},
-                                   {b.vector, Home::Register, 1}}});
+  if (a.vector * b.vector <= 1) return std::nullopt;
+  FragmentLayout::Dims dims(c.shape.size());
+  int64_t registers = a.vector * b.vector, of_warps = a.warps * b.warps;
+  for (size_t d = last + 1; d-- > 0;) {
+    if (d != last && d != down) {
+      const int64_t rounds = c.shape[d] / others[d];
+      dims[d] = {{rounds, Home::Register, registers}, {others[d], Home::Warp, of_warps}};
+      registers *= rounds, of_warps *= others[d];
+      continue;
+    }
+    const Cut& cut = d == down ? a : b;
+    const int64_t rounds = c.shape[d] / (cut.vector * cut.lanes * cut.warps);
+    dims[d] = {{rounds, Home::Register, registers},
+               {cut.warps, Home::Warp, d == down ? b.warps : 1},
+               {cut.lanes, Home::Lane, d == down ? b.lanes : 1},
+               {cut.vector, Home::Register, d == down ? b.vector : 1}};
+    registers *= rounds;
+  }
+  return FragmentLayout(c.shape, std::move(dims));
 }
 
 // Points whose elements global memory has side by side along another dimension than the last: lanes and vectors lie
@@ -163,8 +180,8 @@ std::optional<FragmentLayout> along_memory(const LayoutClass& c) {
   const auto& [d, along] = *found;
   const auto of_last = c.in_global.find(last), chip = c.on_chip.find(last);
   const bool in_rows = of_last != c.in_global.end();
-  if (d == 0 && last == 1 && !c.reduced && (in_rows || chip != c.on_chip.end()))
-    if (auto both = both_ways(c, along, in_rows ? of_last->second : chip->second)) return both;
+  if (!c.reduced && (in_rows || chip != c.on_chip.end()))
+    if (auto both = both_ways(c, d, along, in_rows ? of_last->second : chip->second)) return both;
   if (in_rows && of_last->second.bits >= along.bits) return std::nullopt;
   std::vector<int> order, back(c.shape.size());  // dimensions, that one last; and where each went
   for (size_t k = 0; k <= last; ++k)

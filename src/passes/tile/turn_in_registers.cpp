@@ -12,10 +12,10 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kMostBytes = 512;    // of a thread: half of its registers
-constexpr int64_t kFewestAcross = 8;   // neighbours along a dimension that are worth it
+constexpr int64_t kMostBytes = 512;   // of a thread: half of its registers
+constexpr int64_t kFewestAcross = 2;  // neighbours that are worth it
 
-// The dimension of a map of two along which memory has its neighbours; none: neither, or it is no memory of many.
+// The dimension of a map along which memory has its neighbours; none: none of them, or points share elements.
 std::optional<size_t> along(const Map& map, BufferId id, const std::vector<Expr>& index, const ProgramTables& p) {
   const Buffer& b = p.buffer(id);
   const Space space = p.buffer(p.root(id)).space;
@@ -23,13 +23,14 @@ std::optional<size_t> along(const Map& map, BufferId id, const std::vector<Expr>
   if (!b.strides.empty() && constant_int(b.strides.back()) != 1) return std::nullopt;
   std::set<VarId> before;
   for (size_t d = 0; d + 1 < index.size(); ++d) before.merge(used_vars(index[d]));
-  for (size_t d : {size_t{0}, size_t{1}}) {
-    const VarId v = map.vars[d], other = map.vars[1 - d];
-    if (!before.contains(v) && before.contains(other) && analysis::slope_through_casts(index.back(), v) == 1 &&
-        analysis::slope_through_casts(index.back(), other) == 0)
-      return d;
+  const std::set<VarId> last = used_vars(index.back());
+  std::optional<size_t> found;
+  for (size_t d = 0; d < map.vars.size(); ++d) {
+    const VarId v = map.vars[d];
+    if (!before.contains(v) && !last.contains(v)) return std::nullopt;
+    if (!before.contains(v) && analysis::slope_through_casts(index.back(), v) == 1) found = d;
   }
-  return std::nullopt;
+  return found;
 }
 
 // What the map stores, under conditions; null: it does something else.
@@ -41,12 +42,17 @@ const Store* only_store(const Body& body) {
 
 std::optional<Body> turned(const Stmt& s, int32_t launch, int64_t threads, TileProgram& p) {
   const auto* map = s.as<Map>();
-  const auto* store = map && map->vars.size() == 2 ? only_store(map->body) : nullptr;
+  const auto* store = map ? only_store(map->body) : nullptr;
   if (!store || store->queue != Queue::None) return std::nullopt;
-  const auto m = constant_int(map->extents[0]), n = constant_int(map->extents[1]);
-  if (!m || !n || *m < kFewestAcross || *n < kFewestAcross) return std::nullopt;
+  std::vector<Expr> shape;
+  int64_t points = 1;
+  for (const Expr& e : map->extents) {
+    const auto extent = constant_int(e);
+    if (!extent) return std::nullopt;
+    shape.push_back(constant(*extent)), points *= *extent;
+  }
   const auto to = along(*map, store->to.buffer, store->to.indices, p);
-  if (!to) return std::nullopt;
+  if (!to || constant_int(shape[*to]).value() < kFewestAcross) return std::nullopt;
   const auto is_global = [&](BufferId id) { return p.buffer(p.root(id)).space == Space::Global; };
   std::vector<Expr> loads;
   bool fits = true;
@@ -54,7 +60,9 @@ std::optional<Body> turned(const Stmt& s, int32_t launch, int64_t threads, TileP
     const auto* load = e.as<Load>();
     const auto from = load ? along(*map, load->buffer, load->indices, p) : std::nullopt;
     if (load && p.buffer(p.root(load->buffer)).space == Space::Fragment) fits = false;
-    if (!from || from == to || (!is_global(load->buffer) && !is_global(store->to.buffer))) return;
+    if (!from || from == to || constant_int(shape[*from]).value() < kFewestAcross ||
+        (!is_global(load->buffer) && !is_global(store->to.buffer)))
+      return;
     if (std::ranges::any_of(loads, [&](const Expr& known) { return equal(known, e); })) return;
     // Global memory is asked whether there is such an element; of a tile on chip the program knows.
     const Expr& value = store->value.as<Cast>() ? store->value.as<Cast>()->value : store->value;
@@ -64,18 +72,18 @@ std::optional<Body> turned(const Stmt& s, int32_t launch, int64_t threads, TileP
     loads.push_back(e);
   });
   int64_t bits = 0;
-  for (const Expr& e : loads) bits += std::max(8, e->type.storage_bits());
-  if (!fits || loads.empty() || *m * *n * bits > kMostBytes * 8 * threads) return std::nullopt;
+  for (const Expr& e : loads) bits += e->type.storage_bits();
+  if (!fits || loads.empty() || points * bits > kMostBytes * 8 * threads) return std::nullopt;
   Body out, rest{s};
   for (const Expr& e : loads) {
     Buffer tile;
     tile.name = p.buffer(e.as<Load>()->buffer).name + "_turned", tile.type = e->type, tile.space = Space::Fragment;
-    tile.shape = {constant(*m), constant(*n)}, tile.launch = launch, tile.location = s->location;
+    tile.shape = shape, tile.launch = launch, tile.location = s->location;
     const BufferId id = p.new_buffer(std::move(tile));
     Map bring = *map;
     Substitution names;
     std::vector<Expr> place, here;
-    for (size_t d : {size_t{0}, size_t{1}}) {
+    for (size_t d = 0; d < map->vars.size(); ++d) {
       const DType type = p.var(map->vars[d]).type;
       bring.vars[d] = p.new_var(p.var(map->vars[d]).name, type);
       names[map->vars[d]] = var(bring.vars[d], type);
