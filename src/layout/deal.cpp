@@ -1,5 +1,6 @@
 // How a tile is dealt to threads when no instruction asks for anything: row_major_fragment.
 #include <algorithm>
+#include <numeric>
 
 #include "layout/algebra.h"
 #include "layout/standard.h"
@@ -10,6 +11,7 @@ namespace {
 // Sectors of 32 bytes that a run of lanes costs at least: runs of 32 bytes are sixteen lines an access (a tile of
 // 64x100 floats in 128 threads with two lanes along a row: 80 us on an H200, 40 with 25).
 constexpr int64_t kFewestSectors = 2;
+constexpr int64_t kSector = 256;  // bits
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -53,7 +55,8 @@ class Deal {
   }
 
   // A warp's time: a cycle to issue each access, and its share of the 32-byte sectors, four a cycle. Consecutive lanes
-  // run on through a dimension that they cover; a run costs whole sectors, two at least.
+  // run on through a dimension that they cover; a run costs the sectors that it touches, two at least: one that begins
+  // anywhere in a sector ends in one more, but for what it may be short of that.
   void judge() {
     int64_t registers = 1, run = 1, places = 1;
     bool covers = true;
@@ -64,9 +67,10 @@ class Deal {
       if (covers) run *= c.lanes;
       covers = covers && c.lanes == extents_[d];
     }
-    const int64_t of_run = std::max<int64_t>(ceil_div(run * vector_bits_, 256), kFewestSectors);
-    const double sectors =
-        static_cast<double>(total_) / static_cast<double>(run * warps_) * static_cast<double>(of_run);
+    const int64_t bits = run * vector_bits_, begins = std::gcd(std::gcd(bits, extents_.back() * vector_bits_), kSector);
+    const double touched = static_cast<double>(bits + kSector - begins) / static_cast<double>(kSector);
+    const double of_run = std::max<double>(touched, kFewestSectors);
+    const double sectors = static_cast<double>(total_) / static_cast<double>(run * warps_) * of_run;
     // Of equals that have padding, the one with the longest runs: tensors of narrower elements have shorter ones in the
     // same layout.
     const std::tuple cost(4.0 * static_cast<double>(registers) + sectors, registers, places == total_ ? -total_ : -run,

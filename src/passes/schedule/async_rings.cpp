@@ -163,13 +163,13 @@ class PipelinedLoops {
     const DType type = p_.var(n.var).type;
     // A turn computes with one slot while the others are under way. As many as the program has stages are so at the
     // cost of one more slot, where all blocks have room for it at once; where there is none, and rows come from
-    // anywhere, at the cost of another barrier: a slot is filled again at its own turn's end.
+    // anywhere, at the cost of another barrier: a slot is filled again in its own turn.
     if (slots < kMostSlots && turns > slots && has_room(slots + 1, brought)) ++slots;
-    const bool at_end = slots == kFewestSlots && waits_for_rows(n, brought);
+    const bool in_turn = slots == kFewestSlots && waits_for_rows(n, brought);
     SlotRing ring{.slots = slots,
                   .filled = SlotRing::Filled::CpAsync,
                   .released = SlotRing::Released::Block,
-                  .filled_at_end = at_end};
+                  .filled_in_turn = in_turn};
     for (const Brought& b : brought) ring.tiles.push_back(b.tile);
     ring = open_ring(p_, launch_, "", std::move(ring), 0);
     auto turn = [&](const Expr& step) { return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)), {}}; };
@@ -204,18 +204,18 @@ class PipelinedLoops {
         if (b.rows) append(code, of_turn(n, n.body[*b.rows], index));
       return code;
     };
-    const int64_t ahead = at_end ? slots : slots - 1;
+    const int64_t ahead = in_turn ? slots : slots - 1;
     Body out;
     for (int64_t s = 0; s < ahead; ++s) {
       append(out, rows(constant(type, s)));
       append(out, issue(constant(type, s)));
     }
-    if (!at_end) append(out, rows(constant(type, ahead)));
+    if (!in_turn) append(out, rows(constant(type, ahead)));
     For loop = n;
     loop.kind = LoopKind::Serial, loop.stages = 0, loop.order.clear(), loop.stage.clear();
     const Expr step = sub(var(n.var, type), n.begin);
     loop.body = wait_full(ring, turn(step), at);
-    if (!at_end) append(loop.body, issue(add(step, constant(type, ahead))));
+    if (!in_turn) append(loop.body, issue(add(step, constant(type, ahead))));
     append(loop.body, rows(add(step, constant(type, slots))));
     std::set<size_t> moved;
     for (const Brought& b : brought) {
@@ -226,13 +226,27 @@ class PipelinedLoops {
     Body rest;
     for (size_t i = 0; i < n.body.size(); ++i)
       if (!moved.contains(i)) rest.push_back(n.body[i]);
-    append(loop.body, in_slot(step).body(without_idle_names(rest)));
-    if (at_end) {
+    rest = without_idle_names(std::move(rest));
+    // The slot is filled again behind who reads it last.
+    const size_t read = in_turn ? read_until(rest, brought) : rest.size();
+    const auto from = rest.begin() + static_cast<std::ptrdiff_t>(read);
+    append(loop.body, in_slot(step).body({rest.begin(), from}));
+    if (in_turn) {
       loop.body.push_back(make_stmt(Sync{}, at));
       append(loop.body, issue(add(step, constant(type, ahead))));
     }
+    append(loop.body, in_slot(step).body({from, rest.end()}));
     out.push_back(make_stmt(std::move(loop), at));
     return out;
+  }
+  // How many of the statements there are up to the last that touches a tile of the ring.
+  size_t read_until(const Body& rest, const std::vector<Brought>& brought) const {
+    std::set<BufferId> tiles;
+    for (const Brought& b : brought) tiles.insert(p_.root(b.tile));
+    for (size_t i = rest.size(); i > 0; --i)
+      for (BufferId id : used_roots({rest[i - 1]}, p_))
+        if (tiles.contains(id)) return i;
+    return 0;
   }
   // Whether all blocks of the launch still run at once where these tiles have so many slots.
   bool has_room(int64_t slots, const std::vector<Brought>& brought) const {

@@ -110,7 +110,7 @@ Body fill(const SlotRing& r, const Turn& turn, Body copies, Part part, LocationI
 Body wait_full(const SlotRing& r, const Turn& turn, LocationId at, int64_t panel) {
   if (r.filled != Filled::CpAsync) return {make_stmt(Wait{full_of(r, turn.slot, panel), turn.parity}, at)};
   // All slots but the one of the turn before are under way: its fill is issued behind this wait, or stands before it.
-  Body out{make_stmt(Drain{Queue::CpAsync, r.slots - (r.filled_at_end ? 1 : 2), {}}, at)};
+  Body out{make_stmt(Drain{Queue::CpAsync, r.slots - (r.filled_in_turn ? 1 : 2), {}}, at)};
   if (r.released == Released::Block) out.push_back(make_stmt(Sync{}, at));
   return out;
 }

@@ -22,7 +22,7 @@ struct SlotRing {
   int64_t panels = 1;  // pieces of a fill that come one by one, each with an mbarrier of its own: TmaBytes
   Filled filled = Filled::TmaBytes;
   Released released = Released::Arrive;
-  bool filled_at_end = false;  // CpAsync: at the end of its turn, not behind the wait of the next one
+  bool filled_in_turn = false;  // CpAsync: behind its last reader, not behind the wait of the next turn
   ir::Expr peer = {};  // a block of the cluster that fills a part of the slots, as this one does of its: both are told
                        // when a slot is released; none: no other does
   // What open_ring makes: the tiles with a dimension of slots in front, and the mbarriers.

@@ -15,6 +15,7 @@ struct CollectiveLowering {
   OpenGroups open = {};                             // of wgmma, by the local arrays that they use
   int loops = 0;                                    // around the statement at hand
   std::set<ir::BufferId> changed = {};              // roots, by the launch
+  bool streams = false;                             // more loads of a thread are on their way than its usual registers
   std::map<ir::BufferId, WarpBox> warp_boxes = {};  // of tiles that warps bring away by themselves
 
   // A load of one by the variables of a loop, as a load of the register at hand; none: it is something else.

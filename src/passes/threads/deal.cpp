@@ -57,7 +57,7 @@ std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int
 }
 
 Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
-          function_ref<Body(const Held&)> element, const std::vector<Expr>& given, Places places) {
+          function_ref<Body(const Held&)> element, const std::vector<Given>& given, Places places) {
   const std::vector<Digit>& digits = layout.digits();
   Held at;
   at.layout = &layout;
@@ -76,16 +76,23 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
       const bool neighbours = vector_dim && d.dim == *vector_dim && d.weight == 1;
       const int64_t vector = neighbours ? vector_of(d.extent) : 1;
       const bool is_given = vector < d.extent && outer < given.size();
-      const VarId v = is_given ? id_of(given[outer++]) : l.program.new_var("r", i32);
-      l.intervals.set(v, {0, d.extent - 1});
+      const int64_t inner = is_given ? given[outer].inner : 1;
+      const VarId v = is_given ? id_of(given[outer++].var) : l.program.new_var("r", i32);
+      l.intervals.set(v, {0, d.extent / inner - 1});
       value = var(v, i32);
       if (vector < d.extent && !is_given) loops.push_back({value, d.extent / vector});
+      if (inner > 1) {
+        const VarId within = l.program.new_var("r", i32);
+        l.intervals.set(within, {0, inner - 1}), l.intervals.set(v, {0, d.extent / vector / inner - 1});
+        loops.push_back({var(within, i32), inner});
+        value = add(scaled(value, inner), loops.back().var);
+      }
       if (neighbours && vector > 1) {
         at.vector = vector;
         at.lane = vector == d.extent ? value : var(l.program.new_var("r", i32), i32);
         l.intervals.set(id_of(at.lane), {0, vector - 1});
         if (vector < d.extent) {
-          l.intervals.set(v, {0, d.extent / vector - 1});
+          l.intervals.set(v, {0, d.extent / vector / inner - 1});
           value = add(scaled(value, vector), at.lane);
         }
       }

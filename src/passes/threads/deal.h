@@ -30,13 +30,19 @@ struct Held {
   int64_t vector = 1;
 };
 
+// One of the outermost loops that the caller has around it: of `inner` turns each.
+struct Given {
+  ir::Expr var;
+  int64_t inner = 1;
+};
+
 // The loops over the registers, unrolled, around what `element` gives. With a `vector_dim`, the loop over neighbours
 // along that dimension is left to `element`: it gets their number and a variable for the loop. The outermost loops, as
-// many as have a value in `given`, are the caller's. Places that hold no element are left out, unless the code is as
+// many as `given` has, are the caller's, but for the turns within theirs. Places that hold no element are left out, unless the code is as
 // well run there.
 enum class Places : uint8_t { OfElements, All };
 ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
-              function_ref<ir::Body(const Held&)> element, const std::vector<ir::Expr>& given = {},
+              function_ref<ir::Body(const Held&)> element, const std::vector<Given>& given = {},
               Places places = Places::OfElements);
 // The extents of those loops, the outermost first.
 std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int> vector_dim);

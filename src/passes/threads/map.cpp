@@ -21,7 +21,7 @@
 #include "passes/threads/lane_conditions.h"
 #include "passes/threads/map_lanes.h"
 #include "passes/threads/map_sums.h"
-#include "passes/threads/point_count.h"
+#include "passes/threads/points_in_order.h"
 #include "passes/threads/quotients.h"
 #include "passes/threads/shared_loads.h"
 #include "support/diagnostic.h"
@@ -40,6 +40,8 @@ constexpr int64_t kUnrolledPoints = 8;  // of a loop that touches no registers
 constexpr int64_t kQueuedPieces = 16;   // that a thread hands to a queue: an instruction each, and its address
 constexpr int64_t kBytesAhead = 128;    // that a thread loads before it computes: an eighth of its registers
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
+constexpr int64_t kMultiprocessors = 132, kFewBlocks = 2 * kMultiprocessors;
+constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 96;  // of a multiprocessor; of a thread
 constexpr int64_t kRegisterBits = 32;   // what is loaded by itself has a whole one
 constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
 
@@ -73,41 +75,6 @@ class MapLowering {
     if (loads.size() != 1 || stores.size() != 1 || !is_async_width(loads[0], at)) return std::nullopt;
     if (!brings_zeros(loads[0])) return std::nullopt;
     return direct(loads[0], stores[0], at, guard);
-  }
-
-  // Point p, in row-major order, belongs to thread p mod T.
-  Body in_order() {
-    const Expr total = point_count(map_.extents, l_);
-    const Expr rounds = binary(BinaryOp::FloorDiv, add(total, wide(team_.count - 1)), wide(team_.count));
-    const Expr round = l_.index("round", rounds);
-    const Expr point = add(mul(round, wide(team_.count)), cast(team_.thread, i64));
-    const VarId p = l_.program.new_var("point", i64);
-    l_.intervals.set(p, {0, std::max<int64_t>(l_.intervals.of(total).high - 1, 0)});
-    Expr rest = var(p, i64);
-    Body bind;
-    std::vector<Expr> index(map_.vars.size());
-    for (size_t d = map_.vars.size(); d-- > 0;) {
-      const Expr extent = widen(map_.extents[d]);
-      index[d] = d == 0 ? rest : binary(BinaryOp::FloorMod, rest, extent);
-      rest = binary(BinaryOp::FloorDiv, rest, extent);
-      const DType type = l_.program.var(map_.vars[d]).type;
-      const Interval range = l_.intervals.of(extent);
-      const VarId v = l_.program.new_var(l_.program.var(map_.vars[d]).name, type);
-      l_.intervals.set(v, {0, range.high < kUnbounded ? std::max<int64_t>(range.high - 1, 0) : kUnbounded});
-      bind.push_back(l_.make(Let{v, cast(index[d], type)}));
-      index[d] = var(v, type);
-    }
-    Substitution names;
-    for (size_t d = 0; d < map_.vars.size(); ++d) names[map_.vars[d]] = index[d];
-    const Body taken = rewrite(map_.body, [&](const Stmt& s) { return sums_.take(s, {}); });
-    const Body body = guard_accesses(substitute(taken, names), l_);
-    bind.insert(bind.end(), body.begin(), body.end());
-    Body inside{l_.make(Let{p, point})};
-    inside.push_back(l_.make(If{binary(BinaryOp::Lt, var(p, i64), total), std::move(bind), {}}));
-    Body out = sums_.begin();
-    out.push_back(loop(l_, round, wide(0), rounds, std::move(inside)));
-    append(out, sums_.end());
-    return out;
   }
 
   // A loop of a thread's own whose iterations access neighbours; none: it accesses none.
@@ -171,9 +138,18 @@ class MapLowering {
     // What all rounds load is too much at times: then what those of the inner loops do, in each turn of the others.
     Body out;
     rounds_ = points.registers();
-    while (load_ahead(points, registers ? kBytesAhead : kBytesAlone, out) && outer_.size() + 1 < extents.size()) {
-      rounds_ /= extents[outer_.size()];
-      outer_.push_back(var(l_.program.new_var("r", i32), i32));
+    const int64_t most = registers ? kBytesAhead : bytes_alone();
+    for (size_t at = 0; load_ahead(points, most, out) && at < extents.size(); ++at) {
+      // Of the outermost of them as many turns as are not too much.
+      const int64_t all = rounds_, extent = extents[at];
+      outer_.push_back({var(l_.program.new_var("r", i32), i32), 1});
+      int64_t turns = extent / 2;
+      for (; turns > 0; --turns) {
+        outer_.back().inner = turns, rounds_ = all / extent * turns;
+        if (extent % turns == 0 && (turns == 1 || !load_ahead(points, most, out))) break;
+      }
+      if (turns > 1) break;
+      if (at + 1 == extents.size()) outer_.pop_back(), rounds_ = all;
     }
     if (ahead_.empty() && names_ahead_.empty()) outer_.clear(), out.clear();
     Body code = deal(
@@ -181,10 +157,22 @@ class MapLowering {
     const bool unrolled = registers || !ahead_.empty() || !names_ahead_.empty();
     append(out, unrolled || points.registers() <= kUnrolledPoints ? code : serial(code, turns_at_once()));
     for (size_t i = outer_.size(); i-- > 0;)
-      out = {loop(l_, outer_[i], constant(0), constant(extents[i]), std::move(out),
+      out = {loop(l_, outer_[i].var, constant(0), constant(extents[i] / outer_[i].inner), std::move(out),
                   registers ? LoopKind::Unroll : LoopKind::Serial)};
     ahead_.clear(), names_ahead_.clear(), outer_.clear();
     return out;
+  }
+  // A thread of few blocks has registers to itself, and nobody else's loads are under way meanwhile.
+  int64_t bytes_alone() const {
+    int64_t blocks = 1;
+    for (const Expr& e : l_.launch.grid) {
+      const auto extent = constant_int(e);
+      if (!extent || *extent > kFewBlocks) return kBytesAlone;
+      blocks *= *extent;
+    }
+    const int64_t together = std::max((blocks + kMultiprocessors - 1) / kMultiprocessors, l_.launch.min_blocks);
+    const int64_t registers = std::min<int64_t>(kRegisters / (l_.launch.thread_count() * together), kMostRegisters);
+    return std::max(kBytesAlone, (registers - kOtherRegisters) * kRegisterBits / 8);
   }
   // Registers that are divided by what many of a thread's points share: a first look tells whether products with its
   // reciprocal are the quotients of all points, which division, with a branch for each, is for otherwise. None: they
@@ -295,7 +283,10 @@ class MapLowering {
     Body rounds = deal(points, team_, l_, lanes_along(points), of_round, outer_);
     out = std::move(once);
     append(out, std::move(rounds));
-    if (bytes <= most) return false;
+    if (bytes <= most) {
+      c_.streams = c_.streams || bytes > kBytesAlone;
+      return false;
+    }
     ahead_.clear(), names_ahead_.clear();
     return true;
   }
@@ -328,7 +319,7 @@ class MapLowering {
       if (digits[i].home != Home::Register || (at.lane && equal(at.digits[i], at.lane))) continue;
       for (VarId v : used_vars(at.digits[i])) {
         const bool lane = at.lane && v == id_of(at.lane);
-        const bool around = std::ranges::any_of(outer_, [&](const Expr& o) { return id_of(o) == v; });
+        const bool around = std::ranges::any_of(outer_, [&](const Given& o) { return id_of(o.var) == v; });
         if (!lane && !around && used.contains(v)) return false;
       }
     }
@@ -349,13 +340,16 @@ class MapLowering {
     const std::vector<Digit>& digits = at.layout->digits();
     for (size_t i = 0; i < digits.size(); ++i) {
       if (digits[i].home != Home::Register || (at.lane && equal(at.digits[i], at.lane))) continue;
-      const bool has_lane = at.lane && used_vars(at.digits[i]).contains(id_of(at.lane));
-      const Expr first = has_lane ? substitute(at.digits[i], {{id_of(at.lane), constant(0)}}) : at.digits[i];
-      const std::set<VarId> used = used_vars(first);
-      if (std::ranges::any_of(outer_, [&](const Expr& e) { return used.contains(id_of(e)); })) continue;
-      const Expr digit = has_lane ? binary(BinaryOp::FloorDiv, first, constant(at.vector)) : first;
+      const std::set<VarId> used = used_vars(at.digits[i]);
+      const bool has_lane = at.lane && used.contains(id_of(at.lane));
+      const auto around = std::ranges::find_if(outer_, [&](const Given& o) { return used.contains(id_of(o.var)); });
+      Substitution first;  // of the lanes, and of the turns around
+      if (has_lane) first[id_of(at.lane)] = constant(0);
+      if (around != outer_.end()) first[id_of(around->var)] = constant(0);
+      const Expr begin = substitute(at.digits[i], first);
+      const Expr digit = has_lane ? binary(BinaryOp::FloorDiv, begin, constant(at.vector)) : begin;
       out = add(out, sum({{weight, digit}}, 0, i32));
-      weight *= digits[i].extent / (has_lane ? at.vector : 1);
+      weight *= around != outer_.end() ? around->inner : digits[i].extent / (has_lane ? at.vector : 1);
     }
     return out;
   }
@@ -854,7 +848,7 @@ class MapLowering {
   std::vector<Expr> needs_;            // those conditions
   std::vector<Ahead> ahead_;           // in the order of the loads
   std::vector<BufferId> names_ahead_;  // and what lanes share of that
-  std::vector<Expr> outer_;            // loops around what loads ahead
+  std::vector<Given> outer_;           // loops around what loads ahead
   int64_t rounds_ = 0;                 // registers' points in a turn of those
 };
 
@@ -893,7 +887,7 @@ std::optional<Expr> CollectiveLowering::in_registers(const Expr& e, const Held& 
 template <>
 Body lower_for_thread(const Map& map, const Stmt& s, const Team& team, CollectiveLowering& c) {
   const FragmentLayout* points = c.placement.points_of(s);
-  if (!points) return MapLowering(map, team, c).in_order();
+  if (!points) return points_in_order(map, team, c.l);
   const auto* store = map.body.empty() ? nullptr : map.body.back().as<Store>();
   if (points->copy_count() == 1)
     return MapLowering(map, team, c, store ? store->queue : Queue::None).by_layout(*points);

@@ -55,7 +55,7 @@ class ThreadCode {
     append(out, copies_at_once_ ? arrive_after_stores(code) : code);
     return out;
   }
-  bool streams() const { return streams_; }
+  bool streams() const { return streams_ || c_.streams; }
 
  private:
   // The linear index of the thread, under one name.

@@ -122,7 +122,8 @@ class LoadsAhead {
   // Whether only later statements of the turn read the fragment, a small one.
   bool may_wait(BufferId id, const For& loop, std::ptrdiff_t at) const {
     const Buffer& to = p_.buffer(id);
-    if (to.space != Space::Fragment || to.is_view() || !to.type.is_float() || elements_on_chip(to) > kMostElements)
+    if (to.space != Space::Fragment || to.is_view() || !(to.type.is_float() || to.type.is_bool()) ||
+        elements_on_chip(to) > kMostElements)
       return false;
     int all = 0, later = 0, writes = 0;
     const auto count = [&](int& n) {
