@@ -35,8 +35,9 @@ std::string plan_text(const passes::PlanAttempt& plan) {
                                "results straight from registers"};
   const char* staging = texts[static_cast<size_t>(limits.staging)];
   return fmt::format(
-      "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
-      limits.next_tile ? "" : ", nothing of the next tile ahead", fits_text(limits),
+      "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
+      limits.next_tile ? "" : ", nothing of the next tile ahead", limits.second_slots ? "" : ", one slot each",
+      fits_text(limits),
       limits.one_branch ? ", roles in one branch" : "", limits.lean_loader ? ", few registers for the loader" : "",
       limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
       limits.by_iteration ? "" : ", no teams that take iterations in turn",

@@ -24,6 +24,7 @@
 #include "passes/threads/copies_behind_products.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/join_conditions.h"
+#include "passes/threads/late_conditions.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
 #include "passes/threads/narrow_bounds.h"
@@ -527,8 +528,13 @@ constexpr GpuPass kPlanPasses[] = {
      .needs = "lower"},
     {.name = "plain_quotients",
      .what = "quotients of what is not negative are unsigned ones of 32 bits",
-     .here = "last: behind wrap_sums, which knows how quotients look at their operands",
+     .here = "behind wrap_sums, which knows how quotients look at their operands",
      .run = [](GpuProgram& p) { plain_quotients(p.threads); },
+     .needs = "lower"},
+    {.name = "late_conditions",
+     .what = "conditions of threads that all turns of a loop have in common are asked behind the turn's product",
+     .here = "last: what it reads a thread's number from has no range of its own",
+     .run = [](GpuProgram& p) { late_conditions(p.threads); },
      .needs = "lower"},
 };
 

@@ -90,6 +90,10 @@ class PlanSearch {
     }
     int64_t longest = 0;
     for (const plan::Ring& ring : plan.rings) longest = std::max(longest, ring.slots);
+    if (limits_.second_slots && limits_.slots == 1 && longest > 1) {
+      limits_.second_slots = false;
+      return;
+    }
     if (plan.takes(Takes::IterationsInTurn)) {
       limits_.slots = std::min(limits_.slots, longest) - 1;
       if (limits_.slots < 2) limits_.by_iteration = false, limits_.slots = kMaxSlots;

@@ -49,6 +49,7 @@ constexpr int64_t kFewest = 2;
 // Slots of the rings of products that do nothing else, where there is room (bench/results/2026-11-29-slots.json, an
 // H200: 4096 cubed in 128x160 tiles by 64 takes 315 us with two, 198 with four, 226 with six).
 constexpr int64_t kWanted = 4;
+constexpr int64_t kRoomOfBarriers = 2048;
 constexpr int64_t kChunkBytes = 16384;  // of a warpgroup's result that leaves in chunks: two of 64 rows of 128 bytes
 
 constexpr const char* kNoRoom = "rings of two slots do not fit in shared memory";
@@ -182,7 +183,29 @@ class Decider {
       for (int64_t slots = std::min(limits_.slots, kWanted); multiplies && slots > r.slots; --slots)
         if (slots >= kEnoughSlots && leaves_chunks(slots)) r.slots = slots;
     }
+    if (limits_.second_slots && limits_.slots == 1 && limits_.staging == Staging::Straight) give_second_slots();
     for (FoundRing& r : found_.rings) r.slots = hints_.slots_of(r.tiles, p_).value_or(r.slots);
+  }
+  // A tile of one slot comes between its last use in a turn and its first in the next. What is left of the shared
+  // memory is for those that have the least to do between.
+  void give_second_slots() {
+    int64_t left = target_.shared_bytes_of_blocks(std::max<int64_t>(launch_.min_blocks, 1)) - kRoomOfBarriers;
+    for (BufferId id : analysis::accessed_by(launch_.body, p_)) {
+      const Buffer& b = p_.buffer(id);
+      if (b.space == Space::Shared) left -= bytes_on_chip(b);
+    }
+    std::vector<std::pair<int64_t, FoundRing*>> order;  // by the statements between
+    for (FoundRing& r : found_.rings) {
+      if (!r.ahead || !r.first_use || !r.last_use) continue;
+      const Body& turn = turn_of(r);
+      const auto place = [&](const StmtNode* s) {
+        return std::ranges::find_if(turn, [&](const Stmt& x) { return &*x == s; }) - turn.begin();
+      };
+      order.emplace_back(place(r.first_use) + std::ssize(turn) - place(r.last_use), &r);
+    }
+    std::ranges::stable_sort(order, {}, [](const auto& x) { return x.first; });
+    for (const auto& [between, r] : order)
+      if (r->bytes <= left) r->slots = kFewest, left -= r->bytes;
   }
 
   // A box that reaches beyond its tensor costs more there than inside (price.cpp): where a loop's turns outnumber the

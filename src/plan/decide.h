@@ -21,6 +21,7 @@ struct Limits {
   bool by_iteration = true;           // ... the iterations of a loop
   bool side_by_side = true;           // two blocks may share a multiprocessor
   bool next_tile = true;              // a slot for what the next tile of the grid needs once
+  bool second_slots = true;           // for some of the tiles that have one slot
   bool one_branch = false;            // the roles are written as arms of one branch
   bool lean_loader = false;           // the loader leaves the others as many registers as it can
   bool plain_integers = false;        // integers are compared and chosen such that ptxas merges nothing
