@@ -54,6 +54,20 @@ TEST(AssumeFastCalls, AsksForNothingThatTheProgramAssumes) {
   EXPECT_EQ(assumed(gemm("  assume K % 4 == 0\n  assume N % 8 == 0\n"))[0], "K % 8 == 0");
 }
 
+// A call of which a fact does not hold has a program that knows so, and asks for nothing that contradicts it.
+TEST(AssumeFastCalls, RowsThatAreNoPiecesAreKnownToBe) {
+  const ir::TileProgram general = passes::assume_what_holds(
+      parsed(gemm("")), [](const ir::Assumption&, size_t i) { return i == 1; });
+  Texts got;
+  for (const ir::Assumption& a : general.assumptions) got.push_back(ir::print(a.condition, general));
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0], "K % 8 != 0");
+  EXPECT_EQ(got[1], "N % 8 == 0");
+  const ir::VarId k = general.symbols[2];
+  EXPECT_TRUE(analysis::is_no_multiple(ir::var(k, general.var(k).type), general));
+  EXPECT_EQ(assumed(gemm("  assume K % 2 != 0\n"))[0], "N % 8 == 0");
+}
+
 // What single elements are read of, as the lengths of a batch, may have any extent.
 TEST(AssumeFastCalls, AsksForNothingOfWhatNoTileRunsAlong) {
   const Texts got = assumed(

@@ -72,6 +72,50 @@ TEST(Hints, WhatIsPrintedCanBeHandedBack) {
   EXPECT_GT(with_loader, 10);
 }
 
+// Three tiles that leave no room for two slots each: those have two with the least between their last use in a turn and
+// the first in the next.
+TEST(Hints, SomeTilesHaveASecondSlot) {
+  const std::string plan = plan_of(ir::parse(R"(
+program main {
+  param Q: bfloat16[4, 4096, 16, 128]
+  param K: bfloat16[4, 4096, 16, 128]
+  param V: bfloat16[4, 4096, 16, 128]
+  param O: bfloat16[4, 4096, 16, 128]
+  option tf32=true
+  option zero_unwritten=true
+  launch main(bx: 1, by: 16, bz: 4) threads(tx: 256) {
+    shared q: bfloat16[128, 128]
+    shared k: bfloat16[128, 128]
+    shared v: bfloat16[128, 128]
+    shared hs: bfloat16[128, 128]
+    shared ss: bfloat16[128, 128]
+    fragment h: float32[128, 128]
+    fragment s: float32[128, 128]
+    fragment o: float32[128, 128]
+    fill to=h value=0.0
+    for t in 0..32 pipelined(stages=1) {
+      copy from=Q[bz, t * 128 : 128, by, 0 : 128] to=q
+      copy from=K[bz, t * 128 : 128, by, 0 : 128] to=k
+      copy from=V[bz, t * 128 : 128, by, bx * 128 : 128] to=v
+      gemm a=q b=k c=s transpose_b=true clear=true
+      map i in 128, j in 128 {
+        ss[i, j] = bfloat16(select(j <= i, s[i, j], 0.0))
+      }
+      copy from=h to=hs
+      gemm a=ss b=v c=o clear=true
+      gemm a=q b=hs c=o
+      gemm a=k b=v c=h transpose_a=true
+      copy from=o to=O[bz, t * 128 : 128, by, bx * 128 : 128]
+    }
+  }
+}
+)",
+                                             "chunks.tile"));
+  EXPECT_NE(plan.find("  ring q slots=2 bytes=32768 ahead\n"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("  ring k slots=2 bytes=32768 ahead\n"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("  ring v slots=1 bytes=32768 ahead\n"), std::string::npos) << plan;
+}
+
 struct Fixed {
   const char* line;
   int threads;

@@ -164,6 +164,11 @@ TEST(StandardLayouts, DealOfWellShapedTilesIsTheLinearOne) {
   EXPECT_EQ(row_major_fragment({}, 128, 1), FragmentLayout());
 }
 
+// A row of 25 vectors is no whole number of sectors: runs of four would begin within one.
+TEST(StandardLayouts, RunsThatBeginWithinASector) {
+  EXPECT_EQ(row_major_fragment({64, 100}, 128, 4).text(), "(64, 100): [16:R(4) 4:W(1)] x [25:L(1) 4:R(1)]");
+}
+
 TEST(StandardLayouts, BestVector) {
   EXPECT_EQ(best_vector({128, 64}, 128, 16), 8);
   EXPECT_EQ(best_vector({128, 36}, 128, 16), 4);
