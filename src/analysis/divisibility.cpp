@@ -71,8 +71,8 @@ bool is_no_multiple(const Expr& e, const ProgramTables& program) {
   const auto* v = (c ? c->value : e).as<Var>();
   return v && std::ranges::any_of(program.assumptions, [&](const Assumption& a) {
            const auto* other = a.condition.as<Binary>();
-           const auto* rest = other && other->op == BinaryOp::Ne && constant_int(other->b) == 0 ? other->a.as<Binary>()
-                                                                                               : nullptr;
+           const auto* rest =
+               other && other->op == BinaryOp::Ne && constant_int(other->b) == 0 ? other->a.as<Binary>() : nullptr;
            const auto* of = rest && rest->op == BinaryOp::FloorMod ? rest->a.as<Var>() : nullptr;
            return of && of->id == v->id;
          });

@@ -405,10 +405,12 @@ TEST(CudaWords, WholeNumbersThatHalvesHoldAreNotRounded) {
 // What lies beyond a tensor is bits of 0, as narrow floats have them: nothing is converted.
 TEST(CudaWords, NarrowFloatsBeyondATensorAreBits) {
   const std::string tile =
-      "program odd {\n  param A: bfloat16[99, 257]\n  param B: bfloat16[128, 256]\n  launch odd(bx: 1) threads(tx: 128) {\n"
+      "program odd {\n  param A: bfloat16[99, 257]\n  param B: bfloat16[128, 256]\n  launch odd(bx: 1) threads(tx: "
+      "128) {\n"
       "    shared s: bfloat16[128, 256]\n    copy from=A[0 : 128, 0 : 256] to=s\n    copy from=s to=B\n  }\n}\n";
   const std::string text =
-      text_of(Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(tile, "odd.tile")}))).text;
+      text_of(Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(tile, "odd.tile")})))
+          .text;
   EXPECT_NE(text.find("= tw_load_or_zero<"), std::string::npos) << text;
   EXPECT_EQ(text.find("tw_select<float>("), std::string::npos) << text;
 }

@@ -56,8 +56,8 @@ TEST(AssumeFastCalls, AsksForNothingThatTheProgramAssumes) {
 
 // A call of which a fact does not hold has a program that knows so, and asks for nothing that contradicts it.
 TEST(AssumeFastCalls, RowsThatAreNoPiecesAreKnownToBe) {
-  const ir::TileProgram general = passes::assume_what_holds(
-      parsed(gemm("")), [](const ir::Assumption&, size_t i) { return i == 1; });
+  const ir::TileProgram general =
+      passes::assume_what_holds(parsed(gemm("")), [](const ir::Assumption&, size_t i) { return i == 1; });
   Texts got;
   for (const ir::Assumption& a : general.assumptions) got.push_back(ir::print(a.condition, general));
   ASSERT_EQ(got.size(), 2u);

@@ -38,8 +38,8 @@ struct Given {
 
 // The loops over the registers, unrolled, around what `element` gives. With a `vector_dim`, the loop over neighbours
 // along that dimension is left to `element`: it gets their number and a variable for the loop. The outermost loops, as
-// many as `given` has, are the caller's, but for the turns within theirs. Places that hold no element are left out, unless the code is as
-// well run there.
+// many as `given` has, are the caller's, but for the turns within theirs. Places that hold no element are left out,
+// unless the code is as well run there.
 enum class Places : uint8_t { OfElements, All };
 ir::Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::optional<int> vector_dim,
               function_ref<ir::Body(const Held&)> element, const std::vector<Given>& given = {},

@@ -27,8 +27,8 @@ struct LayoutClass {
   // The most neighbours that lie at a multiple of their size in every row of the global memory accessed: wider vectors
   // would be taken apart, and a lane's elements would lie between those of others.
   int64_t aligned = kMostLanes;
-  bool global = false;    // some of that memory is global
-  bool apart = false;     // memory is accessed, and holds what lies along the last dimension far from each other
+  bool global = false;  // some of that memory is global
+  bool apart = false;   // memory is accessed, and holds what lies along the last dimension far from each other
   // Of each dimension along which memory has neighbours for the points, how: `bits` of the accesses that have an
   // element for each point, their widest element, and how many neighbours are aligned in all of them.
   struct Along {
@@ -37,7 +37,7 @@ struct LayoutClass {
     int64_t aligned = kMostLanes;
   };
   std::map<size_t, Along> in_global, on_chip;  // by dimension
-  bool reduced = false;   // along the last dimension
+  bool reduced = false;                        // along the last dimension
   int64_t within = 0;     // elements from the first dimension on that is reduced and not the last; 0: none is
   bool by_queue = false;  // cp.async moves the elements
   std::optional<FragmentLayout> anchor, layout;

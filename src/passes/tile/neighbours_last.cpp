@@ -42,7 +42,8 @@ class Views {
     b.name += "_across";
     b.shape = moved_last(b.shape, d), b.strides = moved_last(b.strides, d);
     const auto same = [](const std::vector<Expr>& x, const std::vector<Expr>& y) {
-      return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Expr& l, const Expr& r) { return equal(l, r); });
+      return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                        [](const Expr& l, const Expr& r) { return equal(l, r); });
     };
     // Of a body that was seen before.
     for (size_t i = 0; i < p_.buffers.size(); ++i) {

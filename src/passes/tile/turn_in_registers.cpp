@@ -104,8 +104,8 @@ std::optional<Body> turned(const Stmt& s, int32_t launch, int64_t threads, TileP
 TileProgram turn_in_registers(TileProgram program) {
   for (size_t i = 0; i < program.launches.size(); ++i) {
     Launch& launch = program.launches[i];
-    launch.body =
-        rewrite(launch.body, [&](const Stmt& s) { return turned(s, static_cast<int32_t>(i), launch.thread_count(), program); });
+    launch.body = rewrite(
+        launch.body, [&](const Stmt& s) { return turned(s, static_cast<int32_t>(i), launch.thread_count(), program); });
   }
   return program;
 }
