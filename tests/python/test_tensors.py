@@ -71,3 +71,31 @@ def test_a_stride_may_be_negative(engine):
     a, b, c = np.arange(128, dtype=np.float32).reshape(2, 64)[::-1], np.ones(128, np.float32), np.zeros((2, 64), np.float32)
     tilewright.compile(summed, target=engine)(a, b, c)
     assert np.array_equal(c, a + (np.arange(64) >= 32))
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_columns_that_lie_side_by_side(engine):
+    M, N = 100, 72
+
+    @T.prim_func
+    def turned(A: T.StridedTensor((M, N), (1, M), "float16"), B: T.Tensor((M, N), "float32"), C: T.StridedTensor((M, N), (1, M), "float16"),
+               D: T.Tensor((N, M), "int8"), E: T.Tensor((M, N), "int8")):  # fmt: skip
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            s = T.alloc_shared((64, 64), "float16")
+            f = T.alloc_fragment((64, 64), "float32")
+            T.copy(A[by * 64, bx * 64], s)
+            for i, j in T.Parallel(64, 64):
+                f[i, j] = T.cast(s[i, j], "float32") * 2
+            T.copy(f, B[by * 64, bx * 64])
+            for i, j in T.Parallel(64, 64):
+                C[by * 64 + i, bx * 64 + j] = A[by * 64 + i, bx * 64 + j] + A[by * 64 + i, bx * 64 + j]
+            for i, j in T.Parallel(64, 64):
+                if by * 64 + i < M and bx * 64 + j < N:
+                    E[by * 64 + i, bx * 64 + j] = D[bx * 64 + j, by * 64 + i]
+
+    rng = np.random.default_rng(0)
+    a = np.asfortranarray(rng.standard_normal((M, N)).astype(np.float16))
+    d = rng.integers(-100, 100, (N, M)).astype(np.int8)
+    b, c, e = np.zeros((M, N), np.float32), np.asfortranarray(np.zeros((M, N), np.float16)), np.zeros((M, N), np.int8)
+    tilewright.compile(turned, engine=engine)(a, b, c, d, e)
+    assert np.array_equal(b, a.astype(np.float32) * 2) and np.array_equal(c, a + a) and np.array_equal(e, d.T)
