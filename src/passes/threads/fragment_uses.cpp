@@ -204,7 +204,7 @@ class UseWalk {
       const int64_t apart = std::max<int64_t>(1, slope.value_or(1));
       const int64_t bits = std::max(8, b.type.storage_bits());
       if (b.space == Space::Global && on_chip && apart * bits > kVectorBits) {
-        c.apart = true;
+        c.apart = c.global = true;
         continue;
       }
       const int of_vector = static_cast<int>(std::min<int64_t>(bits * apart, 128));
