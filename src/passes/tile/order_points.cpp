@@ -63,6 +63,17 @@ Body ordered(const Body& body, const ProgramTables& p) {
 
 constexpr int64_t kSectorBytes = 32;
 
+// Neighbours along a dimension that a warp has: a thread's vector, and the lanes beside it.
+int64_t run_of(const std::vector<Factor>& factors) {
+  int64_t run = factors.empty() ? 0 : 1;
+  for (size_t i = factors.size(); i-- > 0;) {
+    const bool vector = factors[i].home == Home::Register && i + 1 == factors.size();
+    if (!vector && factors[i].home != Home::Lane) break;
+    run *= factors[i].extent;
+  }
+  return run;
+}
+
 // Whether a warp moves whole sectors of what memory holds side by side: a transpose of a tile that registers have row
 // by row goes through shared memory for that.
 bool moves_sectors(const Map& map, const FragmentLayout& points, const ProgramTables& p) {
@@ -72,8 +83,7 @@ bool moves_sectors(const Map& map, const FragmentLayout& points, const ProgramTa
     if (b.space == Space::Fragment || b.space == Space::Local || indices.empty()) return;
     for (size_t d = 0; d < map.vars.size(); ++d) {
       if (!used_vars(indices.back()).contains(map.vars[d])) continue;
-      const std::vector<Factor>& factors = points.dims()[d];
-      whole = whole && !factors.empty() && factors.back().extent * b.type.storage_bits() / 8 >= kSectorBytes;
+      whole = whole && run_of(points.dims()[d]) * b.type.storage_bits() / 8 >= kSectorBytes;
     }
   };
   walk(map.body, [&](const Stmt& s) {
