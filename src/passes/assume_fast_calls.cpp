@@ -68,7 +68,8 @@ class Facts {
         const auto slope = analysis::slope_through_casts(indices.back(), n.vars[d]);
         // Vectors lie along the last dimension, or where memory has neighbours.
         const bool last = d + 1 == n.vars.size();
-        if (last ? !slope || *slope * bits <= kPieceBits : slope == 1 && !elsewhere(indices, n.vars[d]) && has_each(indices, n))
+        if (last ? !slope || *slope * bits <= kPieceBits
+                 : slope == 1 && !elsewhere(indices, n.vars[d]) && has_each(indices, n))
           tile(buffer, analysis::power_of_two_divisor(n.extents[d]));
       }
     };

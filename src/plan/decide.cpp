@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/beyond.h"
+#include "analysis/iteration_parts.h"
 #include "analysis/live_registers.h"
 #include "analysis/load_rings.h"
 #include "analysis/own_schedule.h"
@@ -11,7 +12,6 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
-#include "plan/iteration_parts.h"
 #include "plan/loop_orders.h"
 #include "target/wgmma.h"
 
@@ -340,13 +340,13 @@ std::string why_no_roles(const Launch& launch, const target::GpuTarget& target, 
 std::optional<Plan> teams_by_iteration(const ProgramTables& program, const Launch& launch,
                                        const target::GpuTarget& target, const Limits& limits, const Hints& hints,
                                        std::string& why) {
-  const auto parts = iteration_parts(program, launch, why);
+  const auto parts = analysis::iteration_parts(program, launch, why);
   if (!parts) return std::nullopt;
   Plan plan;
   Registers registers = kOfCopies;
   bool brings_once = false;
-  for (const LoopTile& t : parts->tiles) {
-    if (t.by == LoopTile::By::Gather) registers = kOfGathers;
+  for (const analysis::LoopTile& t : parts->tiles) {
+    if (t.by == analysis::LoopTile::By::Gather) registers = kOfGathers;
     brings_once = brings_once || !t.in_loop;
     const bool halved = parts->halved.contains(t.tile);
     const int64_t slots =

@@ -159,7 +159,7 @@ class TeamsWriter {
 
 std::vector<BufferId> take_iterations_in_turn(TileProgram& program, Launch& launch, const plan::Plan& plan) {
   std::string why;
-  const auto parts = plan::iteration_parts(program, launch, why);
+  const auto parts = analysis::iteration_parts(program, launch, why);
   check_internal(parts.has_value(), "teams that could take the iterations in turn cannot: {}", why);
   return TeamsWriter(program, launch, *parts, plan).run();
 }

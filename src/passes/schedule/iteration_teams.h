@@ -1,6 +1,6 @@
 // Two teams that take the iterations of a loop in turn: partition by iteration.
 #pragma once
-#include "plan/iteration_parts.h"
+#include "analysis/iteration_parts.h"
 #include "plan/plan.h"
 
 namespace tilewright::passes {

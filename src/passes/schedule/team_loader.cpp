@@ -66,8 +66,8 @@ Body bring_near(const TeamLoop& l, const TeamRing& r, VarId v) {
 
 // Where row `row` of a gathered tile begins: the indices in the tensor, without the last one. Rows that a Map of the
 // loop finds out are found out again here.
-std::vector<Expr> row_of(const ProgramTables& p, const plan::IterationParts& parts, const plan::LoopTile& gathered,
-                         const Expr& row) {
+std::vector<Expr> row_of(const ProgramTables& p, const analysis::IterationParts& parts,
+                         const analysis::LoopTile& gathered, const Expr& row) {
   const Map& map = *gathered.stmt.as<Map>();
   const auto* from = map.body[0].as<Store>()->value.as<Load>();
   auto at = [&](const Expr& e, VarId v) { return substitute(e, {{v, cast(row, p.var(v).type)}}); };
@@ -75,7 +75,7 @@ std::vector<Expr> row_of(const ProgramTables& p, const plan::IterationParts& par
   for (size_t d = 0; d + 1 < from->indices.size(); ++d) {
     out.push_back(rewrite(at(from->indices[d], map.vars[0]), [&](const Expr& e) -> std::optional<Expr> {
       const auto* n = e.as<Load>();
-      for (const plan::LoopTile& t : parts.tiles) {
+      for (const analysis::LoopTile& t : parts.tiles) {
         if (!n || t.tile != n->buffer) continue;
         const Map& rows = *t.stmt.as<Map>();
         return at(rows.body[0].as<Store>()->value, rows.vars[0]);

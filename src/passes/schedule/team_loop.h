@@ -1,15 +1,15 @@
 // What the roles of teams that take iterations in turn share: the tiles of the loop as rings, and its code in a turn.
 #pragma once
+#include "analysis/iteration_parts.h"
 #include "layout/fragment.h"
 #include "passes/schedule/ring.h"
-#include "plan/iteration_parts.h"
 #include "plan/plan.h"
 #include "target/wgmma.h"
 
 namespace tilewright::passes {
 
-using plan::IterationParts;
-using plan::LoopTile;
+using analysis::IterationParts;
+using analysis::LoopTile;
 
 inline constexpr int64_t kTeamThreads = target::kWarpgroupThreads, kTeamWarps = kTeamThreads / kWarpThreads;
 

@@ -4,7 +4,7 @@
 
 #include "analysis/load_rings.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 // A tile, and the statement by which it is brought: a copy that TMA does; a Map that takes rows from anywhere in a
 // tensor; a Map of a few elements that everybody may find out.
@@ -38,4 +38,4 @@ struct IterationParts {
 std::optional<IterationParts> iteration_parts(const ir::ProgramTables& program, const ir::Launch& launch,
                                               std::string& why);
 
-}  // namespace tilewright::plan
+}  // namespace tilewright::analysis

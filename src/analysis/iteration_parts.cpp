@@ -1,4 +1,4 @@
-#include "plan/iteration_parts.h"
+#include "analysis/iteration_parts.h"
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
@@ -8,26 +8,15 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "target/wgmma.h"
+#include "layout/fragment.h"
 
-namespace tilewright::plan {
+namespace tilewright::analysis {
 
 using namespace ir;
-using analysis::accessed_by;
-using analysis::Buffers;
-using analysis::constants;
-using analysis::find_rings;
-using analysis::followed;
-using analysis::FoundRing;
-using analysis::FoundRings;
-using analysis::meet;
-using analysis::read_by;
-using analysis::writes_whole;
-using analysis::written_by;
 
 namespace {
 
-constexpr int64_t kTeam = target::kWarpgroupThreads;
+constexpr int64_t kTeam = 4 * kWarpThreads, kRows = 64;  // of a warpgroup's product
 constexpr int64_t kMaxHanded = 256;  // elements of a fragment: a few words for each thread of a team
 // Of a thread: the result, the scores, and these once more in half the width (mla_decode's 176 compile without spills).
 constexpr int64_t kMaxRegisters = 200;
@@ -56,7 +45,7 @@ class Finder {
     if (inside < 2 || inside != gemms || parts_.loop->stages < 2 || parts_.loop->kind != LoopKind::Pipelined)
       return false;
     const Buffer& c = p_.buffer(product_of().c.buffer);
-    return c.space == Space::Fragment && c.rank() == 2 && constant_int(c.shape[0]) == target::kWgmmaRows;
+    return c.space == Space::Fragment && c.rank() == 2 && constant_int(c.shape[0]) == kRows;
   }
 
   std::string misfit() {
@@ -226,7 +215,7 @@ class Finder {
       if (p_.buffer(id).space != Space::Global) return refuse("a name is of what '{}' holds", id);
     return "";
   }
-  bool narrows(const Stmt& s) const { return analysis::columns_are_apart(p_, s, parts_.result); }
+  bool narrows(const Stmt& s) const { return columns_are_apart(p_, s, parts_.result); }
   // Statements that make fragments of others, or the last product's operand.
   std::string computes_only(const Stmt& s, bool behind_products) {
     for (BufferId id : written_by({s}, p_))
@@ -309,16 +298,16 @@ class Finder {
   }
   // Nothing orders the two teams behind the loop: neither comes to where the other has stored.
   std::string results() {
-    const std::set<BufferId> once = analysis::stored_tensors(p_, launch_).once;
+    const std::set<BufferId> once = stored_tensors(p_, launch_).once;
     const Buffers read_before = read_by(parts_.prologue, p_);
     for (const Stmt& s : parts_.epilogue)
       for (BufferId id : written_by({s}, p_)) {
         if (p_.buffer(id).space != Space::Global) continue;
-        if (std::ranges::any_of(read_before, [&](BufferId x) { return analysis::may_overlap(x, id, p_); }))
+        if (std::ranges::any_of(read_before, [&](BufferId x) { return may_overlap(x, id, p_); }))
           return refuse("'{}' is read before the loop and written after it", id);
         for (const Stmt& other : parts_.epilogue) {
           if (other.same(s)) continue;
-          const auto meets = [&](BufferId x) { return analysis::may_overlap(x, id, p_); };
+          const auto meets = [&](BufferId x) { return may_overlap(x, id, p_); };
           const Buffers read = read_by({other}, p_), written = written_by({other}, p_);
           if (std::ranges::any_of(read, meets)) return refuse("'{}' is read and written after the loop", id);
           if (std::ranges::any_of(written, meets) && !once.contains(id))
@@ -408,4 +397,4 @@ std::optional<IterationParts> iteration_parts(const ProgramTables& program, cons
   return finder.take();
 }
 
-}  // namespace tilewright::plan
+}  // namespace tilewright::analysis
