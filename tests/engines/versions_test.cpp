@@ -94,11 +94,11 @@ TEST(Versions, OthersKeepWhatHoldsOfTheirCalls) {
   EXPECT_EQ(made.size(), 1u);
   call(65, 64), call(66, 72), call(65, 8);
   ASSERT_EQ(made.size(), 2u);
-  EXPECT_EQ(made[1], "K % 8 == 0; " + rest);
+  EXPECT_EQ(made[1], "K % 8 == 0; N % 8 != 0; " + rest);
   call(64, 65), call(65, 65), call(1, 1);
   ASSERT_EQ(made.size(), 4u);
-  EXPECT_EQ(made[2], "N % 8 == 0; " + rest);
-  EXPECT_EQ(made[3], rest);
+  EXPECT_EQ(made[2], "K % 8 != 0; N % 8 == 0; " + rest);
+  EXPECT_EQ(made[3], "K % 8 != 0; N % 8 != 0; " + rest);
 }
 
 // Rows of the result that are no whole pieces leave the operands to the loader.
