@@ -111,7 +111,7 @@ std::set<int64_t> widths(const MatmulOptions& o, int64_t rows, int64_t N) {
 }  // namespace
 
 std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t N, int64_t batch) {
-  constexpr int64_t kSharedBytes = 200 * 1024, kSums = 128;  // sums: registers of a thread
+  constexpr int64_t kSharedBytes = 200 * 1024, kSums = 160;  // sums: registers of a thread
   const int64_t bits = std::max(o.a.storage_bits(), o.b.storage_bits());
   constexpr int64_t kLine = 128;
   const int64_t line = kLine * 8 / bits;
@@ -125,7 +125,6 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
       // Tiles of more rows than there are, and thin ones of many rows, are never the best.
       if ((m > 64 && m / 2 >= M) || m > 4 * n || m * n > threads * kSums) continue;
       if (n > 64 && n / 2 >= N) continue;
-      if (bits == 32 && m * n > 128 * 128) continue;  // results of float32 leave through twice the room
       const int64_t step = (m + n) * k * bits / 8;
       const MatmulTile tile{m, n, k, std::min<int64_t>(4, kSharedBytes / step), threads};
       out.push_back(tile);

@@ -123,7 +123,9 @@ class Decider {
     const bool staged = limits_.staging < Staging::None;
     plan_.epilogue.how = hints_.staging.value_or(alternating && staged ? Staging::Chunks : limits_.staging);
     plan_.epilogue.by_columns = !persistent && !side_by_side && only_multiplies();
-    if (plan_.overlap) plan_.orders = OverlappedProducts(p_, launch_, rings()).orders(launch_.body, hints_);
+    if (plan_.overlap)
+      plan_.orders = OverlappedProducts(p_, launch_, rings(), team == kGroup && !alternating && !side_by_side)
+                         .orders(launch_.body, hints_);
     for (const FoundRing& r : rings()) plan_.rings.push_back({r.tiles, r.slots, r.bytes, r.ahead, -1, boxes_of(r)});
     return std::move(plan_);
   }

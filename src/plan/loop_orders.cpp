@@ -34,6 +34,11 @@ constexpr int64_t kLive = 216;
 // 128x4096x7168, tiles of 64 x 64: 230 TFLOP/s of four slots of which one is given back late, 248 given back at once,
 // 289 of six).
 constexpr int64_t kLoadBound = 64;
+// Slots of which one may be given back late all the same, by products of so many elements of a warpgroup that has a
+// multiprocessor to itself: the matrix unit has nothing else to do while it waits for one to begin (an H200,
+// 256x4096x16384 in tiles of 128x96 by one warpgroup: 94 us of seven slots of which none is late, 71 of seven of which
+// one is, 94 of four; 128x64 60.9 and 59.0; of 64x64 and fewer as fast either way).
+constexpr int64_t kManySlots = 6, kManyElements = 128 * 64;
 
 bool clash(const Body& a, const Body& b, const ProgramTables& p) {
   return meet(written_by(a, p), accessed_by(b, p), p) || meet(written_by(b, p), accessed_by(a, p), p);
@@ -41,15 +46,30 @@ bool clash(const Body& a, const Body& b, const ProgramTables& p) {
 
 }  // namespace
 
+namespace {
+
+struct Extents {
+  int64_t m = 0, n = 0;
+};
+// Of the first product of a turn.
+Extents product_of(const FoundRing& r) {
+  for (const Stmt& s : turn_of(r))
+    if (const auto* g = s.as<Gemm>())
+      return {constant_int(g->c.extent[g->c.extent.size() - 2]).value_or(0),
+              constant_int(g->c.extent.back()).value_or(0)};
+  return {};
+}
+
+bool may_be_late(const FoundRing& r, bool alone) {
+  const auto [m, n] = product_of(r);
+  return r.slots > kEnoughSlots && (!waits_for_loads(r) || (alone && r.slots >= kManySlots && m * n >= kManyElements));
+}
+
+}  // namespace
+
 bool waits_for_loads(const FoundRing& r) {
-  for (const Stmt& s : turn_of(r)) {
-    const auto* g = s.as<Gemm>();
-    if (!g) continue;
-    const int64_t m = constant_int(g->c.extent[g->c.extent.size() - 2]).value_or(0);
-    const int64_t n = constant_int(g->c.extent.back()).value_or(0);
-    return m * n < kLoadBound * (m + n);
-  }
-  return false;
+  const auto [m, n] = product_of(r);
+  return m * n < kLoadBound * (m + n);
 }
 
 bool feed_gemms(const ProgramTables& p, const Launch& launch, const std::vector<FoundRing>& rings) {
@@ -239,7 +259,7 @@ std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hin
       out.push_back({Order::How::Alternating, loop->var});
     else if (are_alike && skewed(*loop))
       out.push_back({Order::How::Skewed, loop->var});
-    else if (one && (asks(Order::How::Overlapped) || (one->slots > kEnoughSlots && !waits_for_loads(*one))))
+    else if (one && (asks(Order::How::Overlapped) || may_be_late(*one, alone_)))
       out.push_back({Order::How::Overlapped, loop->var});
     else if (are_alike && makes_operand(*loop).brought)
       out.push_back({Order::How::MadeBeside, loop->var});

@@ -39,9 +39,10 @@ bool feed_gemms(const ir::ProgramTables& program, const ir::Launch& launch,
 
 class OverlappedProducts {
  public:
+  // `alone`: a warpgroup that multiplies has a multiprocessor to itself.
   OverlappedProducts(const ir::ProgramTables& p, const ir::Launch& launch,
-                     const std::vector<analysis::FoundRing>& rings)
-      : p_(p), launch_(launch), rings_(rings) {}
+                     const std::vector<analysis::FoundRing>& rings, bool alone = false)
+      : p_(p), launch_(launch), rings_(rings), alone_(alone) {}
 
   // The ring of a loop that does nothing but multiply what the ring brings, whose slots are two and more.
   const analysis::FoundRing* feeds_one_gemm(const ir::For& loop) const;
@@ -63,6 +64,7 @@ class OverlappedProducts {
   const ir::ProgramTables& p_;
   const ir::Launch& launch_;
   const std::vector<analysis::FoundRing>& rings_;
+  const bool alone_;
 };
 
 }  // namespace tilewright::plan

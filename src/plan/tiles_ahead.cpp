@@ -30,7 +30,7 @@ constexpr int64_t kSlots = 2, kMostSlots = 16;  // one is computed, one comes; n
 // Shared memory that is left to what lowering adds: parts of reductions.
 constexpr int64_t kLeft = 8 * 1024;
 // What a block brings at a time, from which on waiting for it is worth two slots.
-constexpr int64_t kWorthBringing = 64 * 1024;
+constexpr int64_t kWorthBringing = 40 * 1024;
 
 // Whether all elements of a tile go through a function that takes the special unit, or many instructions: what brings
 // the next tile meanwhile has time to (bench/results/2026-11-28-rows.json, an H100: softmax of 64 KB rows by 512
