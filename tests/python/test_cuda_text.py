@@ -161,7 +161,7 @@ def test_a_thread_with_much_to_copy_loops():
             T.copy(A, B)
 
     source = text_of(main)
-    assert len(source) < 10000 and "for (int32_t r = 0; r < 8192; ++r)" in source and "tw_store((uint4*)&B[" in source
+    assert len(source) < 10000 and "for (int32_t r = 0; r < 1024; ++r)" in source and "tw_store((uint4*)&B[" in source
 
 
 def sums(threads, n, dtype="float32"):

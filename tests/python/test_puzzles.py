@@ -243,9 +243,10 @@ OTHERWISE = [
                 Y[q * 64 + r, p * 64 + c] = T.max(scale[p * 64 + c] * z[r, c], 0)
         """),
     ("transpose", "memory is walked through by columns", """
-        with T.Kernel(T.ceildiv(M, 64), T.ceildiv(N, 64), threads=128) as (p, q):
-            for r, c in T.Parallel(64, 64):
-                B[q * 64 + c, p * 64 + r] = A[p * 64 + r, q * 64 + c]
+        with T.Kernel(T.ceildiv(M, 32), N, threads=32) as (p, q):
+            lane = T.get_thread_binding(0)
+            if p * 32 + lane < M:
+                B[q, p * 32 + lane] = A[p * 32 + lane, q]
         """),
     ("convolution", "the weights are turned round", """
         with T.Kernel(T.ceildiv(L, 128), threads=128) as p:

@@ -30,6 +30,7 @@ def _conflicts(facts):
 
 
 _IN = "        for i, j in T.Parallel(32, 32):\n            s[i, j] = A[by * 32 + i, bx * 32 + j]\n"
+_OUT = "        for i, j in T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[j, i]\n"
 
 PUZZLE = Puzzle(
     12,
@@ -131,8 +132,12 @@ def transpose(A, B):
             "Right, but warps touch global memory by columns, in pieces of which they use a part. Go through a shared tile: rows in, "
             "rows out, the last index of A and of B is j both times.",
             [
-                ('        s = T.alloc_shared((32, 33), "float32")\n' + _IN, ""),
-                ("= s[j, i]", "= A[by * 32 + j, bx * 32 + i]"),
+                ('        s = T.alloc_shared((32, 33), "float32")\n' + _IN, "        tx = T.get_thread_binding(0)\n"),
+                (
+                    _OUT,
+                    "        for r in T.serial(8):\n            B[bx * 32 + r * 4 + tx // 32, by * 32 + tx % 32] = A[by * 32 + tx % 32, "
+                    "bx * 32 + r * 4 + tx // 32]\n",
+                ),
             ],
             slow=lambda f: f.counts["global_sectors"] > 1.3 * f.best["global_sectors"],
         ),
@@ -148,7 +153,7 @@ def transpose(A, B):
                     "            s[r * 4 + tx // 32, tx % 32] = A[by * 32 + r * 4 + tx // 32, bx * 32 + tx % 32]\n",
                 ),
                 (
-                    "        for i, j in T.Parallel(32, 32):\n            B[bx * 32 + i, by * 32 + j] = s[j, i]\n",
+                    _OUT,
                     "        for r in T.serial(8):\n            B[bx * 32 + r * 4 + tx // 32, by * 32 + tx % 32] = s[tx % 32, "
                     "r * 4 + tx // 32]\n",
                 ),
