@@ -94,10 +94,9 @@ class Sharer {
   // The part's columns of memory.
   void move_to_part(Region& r, size_t d) const {
     const DType type = r.min[d]->type;
-    r.min[d] = add_(r.min[d], mul(cast(part_, type), constant(type, columns_)));
+    r.min[d] = ir::add(r.min[d], mul(cast(part_, type), constant(type, columns_)));
     r.extent[d] = constant(r.extent[d]->type, columns_);
   }
-  static Expr add_(const Expr& a, const Expr& b) { return ir::add(a, b); }
 
   void add_copy(const Copy& c, const Stmt& s) {
     const auto from = rows_.dimension_of(c.from.buffer), to = rows_.dimension_of(c.to.buffer);
