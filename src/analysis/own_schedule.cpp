@@ -1,6 +1,7 @@
 #include "analysis/own_schedule.h"
 
 #include "ir/any_in.h"
+#include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/rewrite.h"
 
@@ -22,13 +23,18 @@ std::string why_as_written(const Launch& launch) {
   return why;
 }
 
+std::string why_no_cluster(const Launch& launch, bool by_dimension) {
+  constexpr size_t most = 3;  // dimensions of a grid
+  if (cluster_blocks(launch) > 1) return "the launch has clusters of its own";
+  return by_dimension && launch.grid.size() == most ? "its grid has three dimensions already" : "";
+}
+
 bool has_own_layouts(const ProgramTables& p, const Launch& launch) {
   return std::ranges::any_of(used_buffers(launch.body), [&](BufferId id) {
     return p.buffer(id).space != Space::Global && p.buffer(id).layout.kind != LayoutHint::None;
   });
 }
 
-// Whether the body means the same with any number of threads.
 bool counts_no_threads(const ProgramTables& p, const Launch& launch) {
   if (used_vars(launch.body).contains(launch.thread[0])) return false;
   if (holds<Shuffle, Vote, ir::Role, Print, Call, SetRegisters, Arrive, Wait>(launch.body)) return false;

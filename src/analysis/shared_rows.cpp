@@ -5,7 +5,6 @@
 
 #include "analysis/own_schedule.h"
 #include "ir/any_in.h"
-#include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
@@ -17,8 +16,6 @@ namespace tilewright::analysis {
 using namespace ir;
 
 namespace {
-
-constexpr size_t kMostDimensions = 3;  // of a grid
 
 // Every element that a map's body reads or writes, with its indices.
 void for_each_element(const Body& body, function_ref<void(BufferId, const std::vector<Expr>&, bool written)> f) {
@@ -38,8 +35,8 @@ class RowsToShare {
   std::optional<SharedRows> run() {
     why_ = why_as_written(launch_);
     if (!why_.empty()) return std::nullopt;
-    if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
-    if (launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
+    why_ = why_no_cluster(launch_, true);
+    if (!why_.empty()) return std::nullopt;
     if (has_own_layouts(p_, launch_)) return refuse("the program says how its tiles lie");
     if (!find_columns()) return std::nullopt;
     do {

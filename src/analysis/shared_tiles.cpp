@@ -3,8 +3,8 @@
 #include <map>
 
 #include "analysis/load_rings.h"
+#include "analysis/own_schedule.h"
 #include "ir/any_in.h"
-#include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -28,7 +28,8 @@ class PairSearch {
   }
 
   std::optional<SharedTile> run(const std::string& name) {
-    if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
+    why_ = why_no_cluster(launch_, false);
+    if (!why_.empty()) return std::nullopt;
     const auto copy = copy_of(name);
     if (!copy) return refuse("no ring of a pipelined loop brings '{}'", name);
     if (copy->im2col.present()) return refuse("'{}' is patches of an image", name);

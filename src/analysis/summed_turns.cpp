@@ -5,7 +5,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/body_order.h"
-#include "ir/cluster.h"
+#include "analysis/own_schedule.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -18,8 +18,6 @@ using namespace ir;
 
 namespace {
 
-constexpr size_t kMostDimensions = 3;  // of a grid
-
 bool is_zero(const Expr& e) {
   const auto* c = e.as<Const>();
   return c && c->bits == 0;
@@ -31,8 +29,8 @@ class LoopToSplit {
       : p_(p), launch_(launch), blocks_(blocks), why_(why) {}
 
   std::optional<SplitLoop> run() {
-    if (cluster_blocks(launch_) > 1) return refuse("the launch has clusters of its own");
-    if (blocks_ > 1 && launch_.grid.size() == kMostDimensions) return refuse("its grid has three dimensions already");
+    why_ = why_no_cluster(launch_, blocks_ > 1);
+    if (!why_.empty()) return std::nullopt;
     if (!find()) return std::nullopt;
     out_.turns = constant_int(loop().extent);
     if (out_.turns && *out_.turns < blocks_)

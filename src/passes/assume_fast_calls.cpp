@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/divisibility.h"
+#include "analysis/map_points.h"
 #include "analysis/slope.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -69,7 +70,7 @@ class Facts {
         // Vectors lie along the last dimension, or where memory has neighbours.
         const bool last = d + 1 == n.vars.size();
         if (last ? !slope || *slope * bits <= kPieceBits
-                 : slope == 1 && !elsewhere(indices, n.vars[d]) && has_each(indices, n))
+                 : slope == 1 && !elsewhere(indices, n.vars[d]) && analysis::has_element_for_each(n, indices))
           tile(buffer, analysis::power_of_two_divisor(n.extents[d]));
       }
     };
@@ -79,14 +80,6 @@ class Facts {
     walk_exprs(n.body, [&](const Expr& e) {
       if (const auto* load = e.as<Load>()) access(load->buffer, load->indices);
     });
-  }
-  // Whether each point has an element of its own.
-  static bool has_each(const std::vector<Expr>& indices, const Map& n) {
-    std::set<VarId> used;
-    for (const Expr& e : indices) used.merge(used_vars(e));
-    for (size_t d = 0; d < n.vars.size(); ++d)
-      if (constant_int(n.extents[d]) != 1 && !used.contains(n.vars[d])) return false;
-    return true;
   }
   static bool elsewhere(const std::vector<Expr>& indices, VarId v) {
     return std::any_of(indices.begin(), indices.end() - 1, [&](const Expr& e) { return used_vars(e).contains(v); });

@@ -44,10 +44,6 @@ bool clash(const Body& a, const Body& b, const ProgramTables& p) {
   return meet(written_by(a, p), accessed_by(b, p), p) || meet(written_by(b, p), accessed_by(a, p), p);
 }
 
-}  // namespace
-
-namespace {
-
 struct Extents {
   int64_t m = 0, n = 0;
 };

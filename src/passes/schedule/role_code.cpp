@@ -35,6 +35,27 @@ Body renamed(ProgramTables& p, Body body, std::unordered_map<VarId, VarId>* name
   });
 }
 
+Expr add_cluster_dimension(ProgramTables& p, Launch& launch, int64_t blocks) {
+  const VarId part = p.new_var("part", i32);
+  launch.cluster.assign(launch.grid.size(), 1);
+  launch.cluster.push_back(blocks);
+  launch.grid.push_back(constant(i32, blocks)), launch.block.push_back(part);
+  return var(part, i32);
+}
+
+Map map_over(ProgramTables& p, const std::vector<Expr>& shape) {
+  Map m;
+  m.extents = shape;
+  for (size_t d = 0; d < shape.size(); ++d) m.vars.push_back(p.new_var(fmt::format("i{}", d), i32));
+  return m;
+}
+
+std::vector<Expr> point_of(const Map& map) {
+  std::vector<Expr> out;
+  for (VarId v : map.vars) out.push_back(var(v, i32));
+  return out;
+}
+
 BufferId new_barriers(ProgramTables& p, const Launch& launch, BarrierUse use, std::string name, int64_t count,
                       int64_t arrivals) {
   Buffer b;

@@ -12,6 +12,13 @@ ir::Body renamed(ir::ProgramTables& program, ir::Body body, std::unordered_map<i
 
 inline void append(ir::Body& out, ir::Body more) { out.insert(out.end(), more.begin(), more.end()); }
 
+// Each block of the grid becomes a cluster of so many, by a dimension of its own: a block's number in it.
+ir::Expr add_cluster_dimension(ir::ProgramTables& program, ir::Launch& launch, int64_t blocks);
+
+// Over all points of a shape, with names for them; and a point, by these.
+ir::Map map_over(ir::ProgramTables& program, const std::vector<ir::Expr>& shape);
+std::vector<ir::Expr> point_of(const ir::Map& map);
+
 // `count` mbarriers of a launch, each of which expects `arrivals`.
 ir::BufferId new_barriers(ir::ProgramTables& program, const ir::Launch& launch, ir::BarrierUse use, std::string name,
                           int64_t count, int64_t arrivals);

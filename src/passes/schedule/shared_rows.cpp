@@ -1,13 +1,13 @@
 // Rows that the blocks of a cluster share, as statements.
 #include "analysis/shared_rows.h"
 
-#include "ir/cluster.h"
-#include "ir/effects.h"
+#include "analysis/shared_tiles.h"
 #include "ir/extent.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/lowering.h"
+#include "passes/schedule/role_code.h"
 #include "passes/schedule/schedules.h"
 #include "plan/fit_registers.h"
 #include "support/diagnostic.h"
@@ -24,7 +24,7 @@ class Sharer {
       : p_(p), launch_(launch), parts_(parts), rows_(std::move(rows)), columns_(rows_.columns / parts) {}
 
   void run() {
-    add_dimension();
+    part_ = add_cluster_dimension(p_, launch_, parts_);
     for (const auto& [tile, d] : rows_.cut) {
       Buffer b = p_.buffer(tile);
       b.shape[d] = number(columns_);
@@ -39,13 +39,6 @@ class Sharer {
  private:
   static Expr number(int64_t n) { return constant(i32, n); }
 
-  void add_dimension() {
-    const VarId part = p_.new_var("part", i32);
-    launch_.cluster.assign(launch_.grid.size(), 1);
-    launch_.cluster.push_back(parts_);
-    launch_.grid.push_back(number(parts_)), launch_.block.push_back(part);
-    part_ = var(part, i32);
-  }
   struct Half {
     bool arrive = false, wait = false;
   };
@@ -72,12 +65,7 @@ class Sharer {
   }
   // What has no columns: each block does it for itself, but memory is written by one.
   void add_once(const Stmt& s) {
-    bool writes = false;
-    walk({s}, [&](const Stmt& inner) {
-      for (const Effect& e : effects_of(inner).list)
-        writes = writes || (e.region.valid() && e.access != Access::Read && e.access != Access::Order &&
-                            p_.buffer(p_.root(e.region.buffer)).space == Space::Global);
-    });
+    const bool writes = analysis::writes_memory(p_, s);
     out_.push_back(writes ? make_stmt(If{binary(BinaryOp::Eq, part_, number(0)), {s}, {}}, s->location) : s);
   }
 
@@ -180,13 +168,8 @@ class Sharer {
     }
     out_.push_back(sync({}, at));
 
-    Map m;
-    m.extents = to.shape;
-    std::vector<Expr> point;
-    for (size_t d = 0; d < m.extents.size(); ++d) {
-      m.vars.push_back(p_.new_var(fmt::format("i{}", d), i32));
-      point.push_back(var(m.vars.back(), i32));
-    }
+    Map m = map_over(p_, to.shape);
+    const std::vector<Expr> point = point_of(m);
     const auto of = [&](int64_t block) {
       std::vector<Expr> place = point;
       place.insert(place.begin(), number(block));

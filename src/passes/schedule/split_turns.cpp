@@ -22,7 +22,7 @@ class Splitter {
   void run() {
     const Stmt loop = launch_.body[split_.at];
     at_ = loop->location;
-    add_dimension();
+    part_ = add_cluster_dimension(p_, launch_, blocks_);
     const auto rest = launch_.body.begin() + static_cast<std::ptrdiff_t>(split_.at) + 1;
     Body after(rest, launch_.body.end());
     launch_.body.erase(rest - 1, launch_.body.end());
@@ -41,13 +41,6 @@ class Splitter {
   static Expr number(int64_t n) { return constant(i32, n); }
   Element only(BufferId barriers) const { return {barriers, {number(0)}}; }
 
-  void add_dimension() {
-    const VarId part = p_.new_var("part", i32);
-    launch_.cluster.assign(launch_.grid.size(), 1);
-    launch_.cluster.push_back(blocks_);
-    launch_.grid.push_back(number(blocks_)), launch_.block.push_back(part);
-    part_ = var(part, i32);
-  }
   // The loop counts from its beginning, so that it knows its first turn.
   For own_turns(const For& loop) const {
     const DType type = p_.var(loop.var).type;
@@ -104,13 +97,8 @@ class Splitter {
   Stmt add_all(BufferId sum, const std::vector<BufferId>& tiles) {
     const Buffer& b = p_.buffer(sum);
     const DType type = b.type;
-    Map m;
-    m.extents = b.shape;
-    std::vector<Expr> point;
-    for (size_t d = 0; d < m.extents.size(); ++d) {
-      m.vars.push_back(p_.new_var(fmt::format("i{}", d), i32));
-      point.push_back(var(m.vars.back(), i32));
-    }
+    Map m = map_over(p_, b.shape);
+    const std::vector<Expr> point = point_of(m);
     Expr value = load(sum, point, type);
     for (BufferId tile : tiles) value = add(value, load(tile, point, type));
     m.body.push_back(make_stmt(Store{{sum, point}, value}, at_));

@@ -170,13 +170,10 @@ class Streamer {
   }
   Stmt add_to(BufferId sum, BufferId left, const Expr& block) {
     const Buffer b = p_.buffer(sum);
-    Map m;
-    m.extents = b.shape;
-    std::vector<Expr> point, there{block};
-    for (size_t d = 0; d < m.extents.size(); ++d) {
-      m.vars.push_back(p_.new_var(fmt::format("i{}", d), i32));
-      point.push_back(var(m.vars.back(), i32)), there.push_back(point.back());
-    }
+    Map m = map_over(p_, b.shape);
+    const std::vector<Expr> point = point_of(m);
+    std::vector<Expr> there{block};
+    there.insert(there.end(), point.begin(), point.end());
     m.body.push_back(make_stmt(Store{{sum, point}, add(load(sum, point, b.type), load(left, there, b.type))}, at_));
     return make_stmt(std::move(m), at_);
   }

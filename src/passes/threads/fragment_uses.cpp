@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/divisibility.h"
+#include "analysis/map_points.h"
 #include "analysis/slope.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -209,7 +210,7 @@ class UseWalk {
       }
       const int of_vector = static_cast<int>(std::min<int64_t>(bits * apart, 128));
       c.element_bits = std::max(c.element_bits, of_vector);
-      if (has_element_for_each(n, *a.indices)) c.own_bits = std::max(c.own_bits, of_vector);
+      if (analysis::has_element_for_each(n, *a.indices)) c.own_bits = std::max(c.own_bits, of_vector);
       if (b.space != Space::Global) continue;
       c.global = true;
       // One element after the other from global memory, a tile on chip still takes as vectors.
@@ -220,7 +221,8 @@ class UseWalk {
   // Along which dimension memory has the points' elements side by side.
   void note_neighbours(LayoutClass& c, const Map& n, const ElementAccess& a) const {
     const Buffer& b = p_.buffer(a.buffer);
-    if (!has_element_for_each(n, *a.indices) || (!b.strides.empty() && constant_int(b.strides.back()) != 1)) return;
+    if (!analysis::has_element_for_each(n, *a.indices) || (!b.strides.empty() && constant_int(b.strides.back()) != 1))
+      return;
     size_t place = 0;  // among the class's dimensions
     for (size_t d = 0; d < n.vars.size(); ++d) {
       const bool last = d + 1 == n.vars.size();
@@ -237,14 +239,6 @@ class UseWalk {
       }
       ++place;
     }
-  }
-  // Whether every variable of the Map tells which element it is.
-  static bool has_element_for_each(const Map& n, const std::vector<Expr>& indices) {
-    std::set<VarId> used;
-    for (const Expr& e : indices) used.merge(used_vars(e));
-    for (size_t d = 0; d < n.vars.size(); ++d)
-      if (constant_int(n.extents[d]) != 1 && !used.contains(n.vars[d])) return false;
-    return true;
   }
   // The most elements that lie at a multiple of their size in every row; rows of a size not known until the launch are
   // taken to be whole, where nothing says that they are not.

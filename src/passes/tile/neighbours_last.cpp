@@ -41,15 +41,11 @@ class Views {
     b.root = p_.root(id), b.address = {};
     b.name += "_across";
     b.shape = moved_last(b.shape, d), b.strides = moved_last(b.strides, d);
-    const auto same = [](const std::vector<Expr>& x, const std::vector<Expr>& y) {
-      return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                        [](const Expr& l, const Expr& r) { return equal(l, r); });
-    };
     // Of a body that was seen before.
     for (size_t i = 0; i < p_.buffers.size(); ++i) {
       const Buffer& o = p_.buffers[i];
       const bool offset = !o.offset == !b.offset && (!b.offset || equal(o.offset, b.offset));
-      if (o.name == b.name && o.root == b.root && offset && same(o.shape, b.shape) && same(o.strides, b.strides))
+      if (o.name == b.name && o.root == b.root && offset && equal(o.shape, b.shape) && equal(o.strides, b.strides))
         return views_[id] = BufferId{static_cast<uint32_t>(i)};
     }
     return views_[id] = p_.new_buffer(std::move(b));
@@ -69,18 +65,14 @@ Body with_neighbours_last(const Body& body, ProgramTables& program) {
     return to ? std::optional(load(to->buffer, to->indices, e->type)) : std::nullopt;
   });
   return rewrite(loads, [&](const Stmt& s) -> std::optional<Body> {
-    if (const auto* n = s.as<Store>())
-      if (auto to = views.of(n->to.buffer, n->to.indices)) {
-        Store out = *n;
-        out.to = std::move(*to);
-        return Body{make_stmt(std::move(out), s->location)};
-      }
-    if (const auto* n = s.as<Atomic>())
-      if (auto to = views.of(n->to.buffer, n->to.indices)) {
-        Atomic out = *n;
-        out.to = std::move(*to);
-        return Body{make_stmt(std::move(out), s->location)};
-      }
+    const auto placed = [&](auto op) -> std::optional<Body> {
+      auto to = views.of(op.to.buffer, op.to.indices);
+      if (!to) return std::nullopt;
+      op.to = std::move(*to);
+      return Body{make_stmt(std::move(op), s->location)};
+    };
+    if (const auto* n = s.as<Store>()) return placed(*n);
+    if (const auto* n = s.as<Atomic>()) return placed(*n);
     return std::nullopt;
   });
 }
