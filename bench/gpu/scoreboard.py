@@ -1,4 +1,5 @@
-"""tilewright.ops beside PyTorch and the vendor's libraries that it calls, family by family, as its chooser has them.
+"""tilewright.ops beside PyTorch and the vendor's libraries that it calls, family by family, as its chooser has them; beside
+FlashAttention-4, quack and DeepGEMM where they can be imported.
 
     python bench/gpu/scoreboard.py [--family matmul,rows,...] [--json FILE] [--tiles N] [--only TEXT]...
     python bench/gpu/scoreboard.py --page FILE.json      the table of docs/scoreboard.md, from what was measured
@@ -98,6 +99,33 @@ def _other_tiles(wanted, shape, count):
     considered = json.loads(_native.library_choose("matmul", given, "sm_90a", shape))["considered"]
     for tile in sorted(considered, key=considered.get)[:count]:
         yield tile, (wanted._replace(options=tuple(sorted({**given, "tile": tile}.items()))), considered[tile])
+
+
+def _flash_attention():
+    """flash_attn_func(q, k, v, causal=) of FlashAttention-4; None: it is not there."""
+    try:
+        from flash_attn.cute import flash_attn_func
+    except ImportError:
+        return None
+
+    def run(q, k, v, causal):
+        result = flash_attn_func(q, k, v, causal=causal)
+        return result[0] if isinstance(result, tuple) else result
+
+    return run
+
+
+def _quack(function, columns, torch):
+    """softmax(x) or rms_norm(x) of quack; None: it is not there, or has no such function."""
+    try:
+        from quack.rmsnorm import rmsnorm
+        from quack.softmax import softmax
+    except ImportError:
+        return None
+    if function == "rms_norm":
+        weight = torch.ones(columns, device="cuda")
+        return lambda x: rmsnorm(x, weight)
+    return softmax if function == "softmax" else None
 
 
 class Case:
@@ -201,18 +229,22 @@ class Case:
         def ours(q, k, v):
             return ops.attention(q, k, v, causal=causal)
 
+        contestants, flash = {"tilewright": ours, "torch": by_cudnn}, _flash_attention()
+        if flash:
+            contestants["FlashAttention-4"] = lambda q, k, v: flash(q, k, v, causal)
         tolerance = 2e-2
         if what == "forward":
             wrong = (ours(q, k, v).float() - by_cudnn(q, k, v).float()).abs().max().item()
-            calls = {"tilewright": lambda: ours(q, k, v), "torch": lambda: by_cudnn(q, k, v)}
+            calls = {name: lambda f=f: f(q, k, v) for name, f in contestants.items()}
         else:
             grad, calls, got = torch.randn_like(q), {}, []
-            for name, f in (("tilewright", ours), ("torch", by_cudnn)):
+            for name, f in contestants.items():
                 leaves = [x.clone().requires_grad_() for x in (q, k, v)]
                 out = f(*leaves)
                 call = lambda out=out, leaves=leaves: torch.autograd.grad(out, leaves, grad, retain_graph=True)  # noqa: E731
                 calls[name] = call
                 got.append(call())
+            got = got[:2]
             wrong = max((a.float() - b.float()).abs().max().item() / max(1, b.float().abs().max().item()) for a, b in zip(*got))
         if not wrong < tolerance:
             raise AssertionError(f"{self.name()}: off by {wrong}")
@@ -223,13 +255,15 @@ class Case:
             row["predicted_us"], row["kernel"] = self.found.get("predicted_us"), self.found["kernels"][0]
         return race, rows
 
-    def _of(self, torch, race, ours, theirs, tolerance, copied):
+    def _of(self, torch, race, ours, theirs, tolerance, copied, quack=None):
         got, expected = ours().float(), theirs().float()
         if not torch.allclose(got, expected, atol=tolerance, rtol=tolerance):
             raise AssertionError(f"{self.name()}: off by {(got - expected).abs().max().item()}")
         out = torch.empty_like(copied)
         race.add("tilewright", lambda: (ours, None))
         race.add("torch", lambda: (theirs, None))
+        if quack:
+            race.add("quack", lambda: (quack, quack())[:1] + (None,))
         race.add("copy", lambda: (lambda: out.copy_(copied), None))
         return race, race.run(turns=20)
 
@@ -240,7 +274,8 @@ class Case:
         f = torch.nn.functional
         theirs = {"softmax": lambda: f.softmax(x, -1), "log_softmax": lambda: f.log_softmax(x, -1),
                   "rms_norm": lambda: f.rms_norm(x, (columns,), eps=1e-6), "layer_norm": lambda: f.layer_norm(x, (columns,), eps=1e-5)}  # fmt: skip
-        return self._of(torch, race, lambda: getattr(ops, function)(x), theirs[function], 2e-2, x)
+        quack = _quack(function, columns, torch)
+        return self._of(torch, race, lambda: getattr(ops, function)(x), theirs[function], 2e-2, x, quack and (lambda: quack(x)))
 
     def _reductions(self, torch, ops):
         function, shape, dim = self.what
