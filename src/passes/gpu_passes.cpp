@@ -167,11 +167,32 @@ target::GpuTarget share_of(const target::GpuTarget& target, const plan::Plan& pl
   return share;
 }
 
+// Blocks that take tiles in turn: results may lie over what is used up before them, for two waits a tile, which cost
+// less than shorter rings or results that threads store one by one.
+bool stages_in_turns(const plan::Plan& plan) { return plan.is_persistent() && !plan.epilogue.staged.empty(); }
+
 // A plan whose tiles alone are too large, known before it is lowered.
-std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share) {
-  int64_t bytes = 0;
-  for (BufferId id : used_roots(launch.body, p))
-    if (p.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p.buffer(id));
+std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share,
+                                    bool in_turns) {
+  std::set<BufferId> brought, stored;  // by TMA
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    if (!copy || copy->completion.immediate()) return;
+    (copy->completion.queue == Queue::BulkStore ? stored : brought).insert(p.root(copy->from.buffer));
+    if (copy->completion.queue != Queue::BulkStore) brought.insert(p.root(copy->to.buffer));
+  });
+  int64_t bytes = 0, others = 0, result = 0;
+  for (BufferId id : used_roots(launch.body, p)) {
+    if (p.buffer(id).space != Space::Shared) continue;
+    const int64_t own = bytes_on_chip(p.buffer(id));
+    if (!in_turns || brought.contains(id))
+      bytes += own;
+    else if (stored.contains(id))
+      result = std::max(result, own);  // it may lie over what is neither
+    else
+      others += own;
+  }
+  bytes += std::max(others, result);
   if (bytes <= share.shared_bytes) return std::nullopt;
   return make_diagnostic(Code::GpuSharedMemory, p.location(launch.location),
                          fmt::format("the block needs at least {} bytes of shared memory; sm_{} has {}", bytes,
@@ -193,7 +214,8 @@ void check_plan(GpuProgram& p, size_t i) {
                    p.tiles.buffer(id).name);
   if (p.attempts[i].over || p.attempts[i].limits.slots == 0)
     return;  // there is no plan below: all that takes memory is to be told
-  if (auto why = too_large(p.tiles, launch, share_of(p.target, plan, launch))) p.misfit = Misfit{i, std::move(*why)};
+  if (auto why = too_large(p.tiles, launch, share_of(p.target, plan, launch), stages_in_turns(plan)))
+    p.misfit = Misfit{i, std::move(*why)};
 }
 
 void sum_late(GpuProgram& p, size_t i) {
@@ -252,9 +274,17 @@ void lower(GpuProgram& p, size_t i) {
 
 void place_buffers(GpuProgram& p, size_t i) {
   const target::GpuTarget share = share_of(p.target, p.plans[i], p.tiles.launches[i]);
-  if (auto why = place_shared(p.threads, static_cast<int32_t>(i), share, p.barriers[i], p.attempts[i].over,
-                              p.plans[i].has_loader()))
-    p.misfit = Misfit{i, std::move(*why)};
+  const plan::Plan& plan = p.plans[i];
+  const RolesOf owner = plan.has_loader() && plan.is_persistent() ? RolesOf::TurnsOfTiles
+                        : plan.has_loader()                       ? RolesOf::Plan
+                                                                  : RolesOf::Program;
+  const auto place = [&](bool over) {
+    return place_shared(p.threads, static_cast<int32_t>(i), share, p.barriers[i],
+                        over ? std::optional(owner) : std::nullopt);
+  };
+  auto why = place(p.attempts[i].over);
+  if (why && stages_in_turns(plan) && !p.attempts[i].over) why = place(true);
+  if (why) p.misfit = Misfit{i, std::move(*why)};
 }
 
 // ---- the tables

@@ -23,7 +23,7 @@ std::optional<Seam> seam(const std::string& other, const std::string& use = " us
     return ir::BufferId{i};
   };
   const NamedBarriers barriers(p.launches[0]);
-  return SharedLives(p, p.launches[0], barriers, true).seam(named("early"), named("late"));
+  return SharedLives(p, p.launches[0], barriers, RolesOf::Plan).seam(named("early"), named("late"));
 }
 
 TEST(SharedReuse, WhatOthersOnlyFillIsUsedUp) {
@@ -34,6 +34,41 @@ TEST(SharedReuse, WhatOthersReadOrWriteUnheardStays) {
   EXPECT_EQ(seam("B[tx] = early[tx - 128]"), std::nullopt);
   EXPECT_EQ(seam("early[tx - 128] = 1.0"), std::nullopt);
   EXPECT_EQ(seam("copy from=A to=early completion=(barrier=full[0])", ""), std::nullopt);  // of no known use
+}
+
+TEST(SharedReuse, RolesSideBySideDoNotWaitForEachOther) {
+  const auto p = ir::with_level<ir::ThreadProgram>(ir::parse(
+      "program p {\n  param A: float32[128]\n  launch l(bx: 1) threads(tx: 256) {\n    shared early: float32[128]\n"
+      "    shared late: float32[128]\n    role 0..128 {\n      early[tx] = A[tx]\n    }\n"
+      "    role 128..256 {\n      late[tx - 128] = A[tx - 128]\n    }\n  }\n}\n",
+      "p.tile"));
+  const NamedBarriers barriers(p.launches[0]);
+  const SharedLives lives(p, p.launches[0], barriers, RolesOf::Plan);
+  EXPECT_EQ(lives.seam(ir::BufferId{1}, ir::BufferId{2}), std::nullopt);
+}
+
+// `early` and `late` in a loop of the one role that uses them, whose body is `turn`.
+std::optional<Seam> seam_of_turns(const std::string& turn, RolesOf owner = RolesOf::TurnsOfTiles) {
+  const auto p = ir::with_level<ir::ThreadProgram>(
+      ir::parse("program p {\n  param A: float32[128]\n  param B: float32[128]\n  launch l(bx: 1) threads(tx: 256) {\n"
+                "    shared early: float32[128]\n    shared late: float32[128]\n    role 0..128 {\n"
+                "      for turn in 0..4 {\n        early[tx] = A[tx]\n" +
+                    turn + "\n      }\n    }\n  }\n}\n",
+                "p.tile"));
+  const auto named = [&](const char* name) {
+    uint32_t i = 0;
+    while (p.buffers[i].name != name) ++i;
+    return ir::BufferId{i};
+  };
+  const NamedBarriers barriers(p.launches[0]);
+  return SharedLives(p, p.launches[0], barriers, owner).seam(named("early"), named("late"));
+}
+
+TEST(SharedReuse, TurnsOfTilesBeginWithNeither) {
+  const std::string apart = "        x: float32 = early[tx]\n        late[tx] = x\n        B[tx] = late[tx]";
+  EXPECT_EQ(seam_of_turns(apart), (Seam{.role = 0, .at = 0, .of_turn = 2}));
+  EXPECT_EQ(seam_of_turns(apart, RolesOf::Plan), std::nullopt);  // a loop of the program may keep what it wrote
+  EXPECT_EQ(seam_of_turns("        late[tx] = early[tx]\n        B[tx] = early[tx] + late[tx]"), std::nullopt);
 }
 
 }  // namespace

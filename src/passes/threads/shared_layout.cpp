@@ -5,7 +5,6 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
-#include "passes/threads/shared_reuse.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::passes {
@@ -42,10 +41,10 @@ std::vector<int64_t> shape_of(const Buffer& b) {
 // Places, each the lowest that keeps clear of all buffers whose lives meet this one's.
 class Shelf {
  public:
-  // Without `own_roles` every two lives meet.
-  Shelf(const ThreadProgram& p, const Launch& launch, const NamedBarriers& barriers, std::optional<bool> own_roles)
+  // Without an `owner` every two lives meet.
+  Shelf(const ThreadProgram& p, const Launch& launch, const NamedBarriers& barriers, std::optional<RolesOf> owner)
       : p_(p) {
-    if (own_roles) lives_.emplace(p, launch, barriers, *own_roles);
+    if (owner) lives_.emplace(p, launch, barriers, *owner);
   }
   int64_t place(BufferId id, std::span<const BufferId> placed, int64_t multiple, std::set<Seam>& seams) const {
     const int64_t bytes = shared_bytes_of(p_.buffer(id));
@@ -134,7 +133,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
 }
 
 std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target,
-                                       const NamedBarriers& barriers, bool reuse, bool own_roles) {
+                                       const NamedBarriers& barriers, std::optional<RolesOf> reuse) {
   Launch& launch = p.launches[static_cast<size_t>(number)];
   std::set<BufferId> used;
   for (BufferId b : used_buffers(launch.body)) used.insert(p.root(b));
@@ -154,7 +153,7 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
     const int64_t size_a = reuse ? shared_bytes_of(p.buffer(a)) : 0, size_b = reuse ? shared_bytes_of(p.buffer(b)) : 0;
     return std::pair(alignment(a), size_a) > std::pair(alignment(b), size_b);
   });
-  const Shelf shelf(p, launch, barriers, reuse ? std::optional(own_roles) : std::nullopt);
+  const Shelf shelf(p, launch, barriers, reuse);
   std::set<Seam> seams;
   std::vector<Note> notes;
   int64_t end = 0;

@@ -4,6 +4,7 @@
 #include "ir/program.h"
 #include "passes/named_barriers.h"
 #include "passes/threads/placement.h"
+#include "passes/threads/shared_reuse.h"
 
 namespace tilewright::passes {
 
@@ -14,9 +15,9 @@ void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const 
 // What a shared buffer or barriers take.
 int64_t shared_bytes_of(const ir::Buffer& buffer);
 
-// Puts the shared buffers and barriers of a lowered launch one after the other; with `reuse` those whose lives do not
-// meet also over each other. If they do not fit: TW8203. `own_roles` as in SharedLives.
+// Puts the shared buffers and barriers of a lowered launch one after the other; with `reuse`, which says
+// whose its roles are, those whose lives do not meet also over each other. If they do not fit: TW8203.
 std::optional<Diagnostic> place_shared(ir::ThreadProgram& program, int32_t launch, const target::GpuTarget& target,
-                                       const NamedBarriers& barriers, bool reuse, bool own_roles);
+                                       const NamedBarriers& barriers, std::optional<RolesOf> reuse);
 
 }  // namespace tilewright::passes

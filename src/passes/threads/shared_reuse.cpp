@@ -49,11 +49,16 @@ class OpenUses {
     for (const auto& [queue, list] : before) after[queue].insert(list.begin(), list.end());
     queues_ = std::move(after);
   }
-  // What the statement may wait for, but cp.async: who lays another buffer there waits for it.
-  std::set<BufferId> before(const Stmt& s) const {
+  // What threads have not waited for, but cp.async and stores by TMA: who lays another buffer there waits for those.
+  std::set<BufferId> now() const {
     std::set<BufferId> out;
     for (const auto& [queue, list] : queues_)
-      if (queue != Queue::CpAsync) out.insert(list.begin(), list.end());
+      if (queue != Queue::CpAsync && queue != Queue::BulkStore) out.insert(list.begin(), list.end());
+    return out;
+  }
+  // Those, and what the statement may wait for.
+  std::set<BufferId> before(const Stmt& s) const {
+    std::set<BufferId> out = now();
     walk({s}, [&](const Stmt& x) {
       const auto* n = x.as<Wait>();
       const auto found = n ? barriers_.find(p_.root(n->barrier.buffer)) : barriers_.end();
@@ -75,8 +80,8 @@ class OpenUses {
 }  // namespace
 
 SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, const NamedBarriers& barriers,
-                         bool own_roles)
-    : program_(program), launch_(launch), barriers_(barriers), own_roles_(own_roles), top_(uses_of(launch.body)) {
+                         RolesOf owner)
+    : program_(program), launch_(launch), barriers_(barriers), owner_(owner), top_(uses_of(launch.body)) {
   walk(launch.body, [&](const Stmt& s) {
     if (s.as<Return>()) may_wait_ = false;
     const auto* copy = s.as<Copy>();
@@ -94,7 +99,8 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     if (const auto* role = launch.body[i].as<Role>()) roles_[i] = uses_of(role->body);
 }
 
-SharedLives::Uses SharedLives::uses_of(const Body& body) const {
+// Of a turn of a loop: what its end leaves open is used there, too.
+SharedLives::Uses SharedLives::uses_of(const Body& body, bool in_turn) const {
   Uses out;
   OpenUses open(program_);
   for (size_t i = 0; i < body.size(); ++i) {
@@ -104,6 +110,7 @@ SharedLives::Uses SharedLives::uses_of(const Body& body) const {
     for (BufferId id : roots)
       if (program_.buffer(id).space == Space::Shared) out[id].push_back(i);
   }
+  for (BufferId id : in_turn ? open.now() : std::set<BufferId>{}) out[id].push_back(body.size());
   return out;
 }
 
@@ -112,18 +119,22 @@ std::optional<Seam> SharedLives::seam(BufferId early, BufferId late) const {
   if (!out) return out;
   out->fence = touched_.contains(early) && (landing_.contains(late) || written_by_peers_.contains(late));
   out->drain = by_cp_async_.contains(early);
+  out->stored = stored_from_.contains(early) || (out->of_turn && stored_from_.contains(late));
   return out;
 }
 
 std::optional<Seam> SharedLives::unfenced(BufferId early, BufferId late) const {
-  if (!may_wait_ || stored_from_.contains(early) || written_by_peers_.contains(early) || !top_.contains(early) ||
-      !top_.contains(late))
+  if (!may_wait_ || written_by_peers_.contains(early) || !top_.contains(early) || !top_.contains(late))
     return std::nullopt;
   const std::vector<size_t>&first = top_.at(early), &second = top_.at(late);
-  if (first.back() < second.front())
-    return is_told_to_peers(launch_.body, second.front(), late) ? std::optional(Seam{{}, second.front()})
-                                                                : std::nullopt;
-  if (!own_roles_ || second.size() != 1 || !roles_.contains(second[0])) return std::nullopt;
+  if (first.back() < second.front()) {
+    // Roles that follow each other run side by side: none waits for all of another.
+    bool beside = true;
+    for (size_t i = first.back(); i <= second.front(); ++i) beside = beside && roles_.contains(i);
+    return !beside && is_told_to_peers(launch_.body, second.front(), late) ? std::optional(Seam{{}, second.front()})
+                                                                           : std::nullopt;
+  }
+  if (owner_ == RolesOf::Program || second.size() != 1 || !roles_.contains(second[0])) return std::nullopt;
   // Other roles only fill `early`, and what they fill is used up in this one.
   for (size_t i : first) {
     if (i == second[0]) continue;
@@ -150,8 +161,24 @@ std::optional<Seam> SharedLives::in_role(size_t role, BufferId early, BufferId l
   const auto first = uses.find(early);
   if (first == uses.end() || !meeting_of(*launch_.body[role].as<Role>(), barriers_)) return std::nullopt;
   const size_t begin = uses.at(late).front();
-  const bool apart = first->second.back() < begin && is_told_to_peers(launch_.body[role].as<Role>()->body, begin, late);
-  return apart ? std::optional(Seam{role, begin}) : std::nullopt;
+  if (first->second.back() >= begin) return in_turns(role, early, late);
+  return is_told_to_peers(launch_.body[role].as<Role>()->body, begin, late) ? std::optional(Seam{role, begin})
+                                                                            : std::nullopt;
+}
+
+// Of buffers that only the role's loop over tiles uses: a block finds nothing that it left there in another turn.
+std::optional<Seam> SharedLives::in_turns(size_t role, BufferId early, BufferId late) const {
+  const std::vector<size_t>&first = roles_.at(role).at(early), &second = roles_.at(role).at(late);
+  if (first.size() != 1 || second != first || top_.at(early).size() != 1) return std::nullopt;
+  const auto lands = [&](BufferId id) {
+    return landing_.contains(id) || by_cp_async_.contains(id) || written_by_peers_.contains(id);
+  };
+  const auto* loop = launch_.body[role].as<Role>()->body[first[0]].as<For>();
+  if (owner_ != RolesOf::TurnsOfTiles || !loop || lands(early) || lands(late)) return std::nullopt;
+  const Uses uses = uses_of(loop->body, true);
+  const size_t begin = uses.at(late).front();
+  if (uses.at(early).back() >= begin || uses.at(late).back() >= loop->body.size()) return std::nullopt;
+  return Seam{.role = role, .at = first[0], .of_turn = begin};
 }
 
 // What other blocks write they write when this one has told them that the place is free: in the statement before which
@@ -167,27 +194,44 @@ bool SharedLives::is_told_to_peers(const Body& body, size_t at, BufferId late) c
 }
 
 void wait_at(Launch& launch, const NamedBarriers& barriers, const std::set<Seam>& seams) {
+  const auto body_of = [&](const Seam& seam) -> const Body& {
+    const Body& own = seam.role ? launch.body[*seam.role].as<Role>()->body : launch.body;
+    return seam.of_turn ? own[seam.at].as<For>()->body : own;
+  };
+  std::set<Seam> all = seams;
+  for (Seam end : seams)
+    if (end.of_turn) end.of_turn = body_of(end).size(), all.insert(end);
   std::vector<Seam> places;  // with all that is wanted at each
-  for (const Seam& seam : seams) {
-    if (places.empty() || std::tie(places.back().role, places.back().at) != std::tie(seam.role, seam.at))
-      places.push_back(seam);
-    places.back().fence |= seam.fence, places.back().drain |= seam.drain;
+  for (const Seam& seam : all) {
+    const auto place = [](const Seam& x) { return std::tie(x.role, x.at, x.of_turn); };
+    if (places.empty() || place(places.back()) != place(seam)) places.push_back(seam);
+    places.back().fence |= seam.fence, places.back().drain |= seam.drain, places.back().stored |= seam.stored;
   }
-  const auto wait = [](Body& body, const Seam& seam, const Sync& meeting, LocationId at) {
+  const auto wait = [](Body body, size_t place, const Seam& seam, const Sync& meeting, LocationId at) {
     Body all;
     if (seam.drain) all.push_back(make_stmt(Drain{Queue::CpAsync, 0}, at));
+    if (seam.stored) all.push_back(make_stmt(Drain{Queue::BulkStore, 0}, at));
     if (seam.fence) all.push_back(make_stmt(Fence{FenceProxy::Async, {}}, at));
     all.push_back(make_stmt(meeting, at));
-    body.insert(body.begin() + static_cast<int64_t>(seam.at), all.begin(), all.end());
+    body.insert(body.begin() + static_cast<int64_t>(place), all.begin(), all.end());
+    return body;
   };
   for (auto seam = places.rbegin(); seam != places.rend(); ++seam) {
     if (!seam->role) {
-      wait(launch.body, *seam, Sync{}, launch.body[seam->at]->location);
+      launch.body = wait(launch.body, seam->at, *seam, Sync{}, launch.body[seam->at]->location);
       continue;
     }
     const Stmt& statement = launch.body[*seam->role];
     Role role = *statement.as<Role>();
-    wait(role.body, *seam, *meeting_of(role, barriers), statement->location);
+    const Sync meeting = *meeting_of(role, barriers);
+    if (seam->of_turn) {
+      const Stmt loop = role.body[seam->at];
+      For turns = *loop.as<For>();
+      turns.body = wait(std::move(turns.body), *seam->of_turn, *seam, meeting, loop->location);
+      role.body[seam->at] = make_stmt(std::move(turns), loop->location);
+    } else {
+      role.body = wait(std::move(role.body), seam->at, *seam, meeting, statement->location);
+    }
     launch.body[*seam->role] = make_stmt(std::move(role), statement->location);
   }
 }
