@@ -51,6 +51,8 @@ struct Touch {
   bool alike = false;    // what all lanes of the block's warp store alike, in any order
   int apart = -1;        // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
   VarId turns = {};      // of `apart`: the loop's variable
+  VarId turn_before =
+      {};  // the loop's variable whose turn before this one's the index is of, said by this turn's value
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
   std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
@@ -373,11 +375,11 @@ class SyncPlacer {
            o.of_thread == t.of_thread && o.proxy == t.proxy && o.barrier == t.barrier && o.fenced == t.fenced &&
            o.commits.has_value() == t.commits.has_value() && o.commits <= t.commits && o.in_flight == t.in_flight &&
            o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
-           o.apart == t.apart && o.turns == t.turns && o.widths == t.widths && o.steady == t.steady && o.own == t.own &&
-           o.of_role == t.of_role && o.of_warp == t.of_warp && o.of_box == t.of_box && o.in_warp == t.in_warp &&
-           o.once_by == t.once_by && o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed &&
-           o.lasting == t.lasting && o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() &&
-           equal(o.min, t.min) && equal(o.extent, t.extent);
+           o.apart == t.apart && o.turns == t.turns && o.turn_before == t.turn_before && o.widths == t.widths &&
+           o.steady == t.steady && o.own == t.own && o.of_role == t.of_role && o.of_warp == t.of_warp &&
+           o.of_box == t.of_box && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
+           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
+           o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });
@@ -667,12 +669,32 @@ class SyncPlacer {
       }
       t.apart = apart;
       if (apart >= 0) continue;
+      if constexpr (std::is_same_v<Loop, For>)
+        if (to_turn_before(t, n, changing)) continue;
       if (t.widths.empty() || t.points)
         t.min.clear(), t.extent.clear();
       else
         widen(t);
       t.widths.clear(), t.steady.clear(), t.turns = {};
     }
+  }
+  // What a turn touched, as the next one says it: where nothing but the loop's variable changes in the index, and once.
+  static bool to_turn_before(Touch& t, const For& n, const std::set<VarId>& changing) {
+    if (std::exchange(t.turn_before, VarId{}).valid() || t.min.empty()) return false;
+    bool loads = false;
+    for (const Expr& e : t.min) {
+      for (VarId v : used_vars(e))
+        if (v != n.var && changing.contains(v)) return false;
+      walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
+    }
+    if (loads) return false;
+    for (Expr& e : t.min) {
+      if (!used_vars(e).contains(n.var)) continue;
+      const Expr turn = var(n.var, n.begin->type);
+      e = substitute(e, {{n.var, sub(turn, constant(turn->type, int64_t{1}))}});
+    }
+    t.turn_before = n.var;
+    return true;
   }
   void branch(const If& n, const Stmt& s, Body& out) {
     condition(s, out);
