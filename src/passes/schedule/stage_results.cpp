@@ -18,6 +18,7 @@ constexpr int64_t kRowBytes = 128;     // of a chunk: a panel of the widest swiz
 constexpr int64_t kSlotBytes = 32768;  // for chunks: one is written while TMA reads the other
 constexpr int64_t kMaxWhole = 65536;   // bytes of a result in one piece: more would cost the rings a slot
 constexpr int64_t kGroupRows = 64;     // of a warpgroup's accumulators that lie side by side
+constexpr int64_t kWarpRows = 16;      // of them, a warp's
 
 class Stager {
  public:
@@ -198,8 +199,13 @@ class Stager {
     if (whole) slots = columns / width;
     const std::vector<Piece> pieces = cut(rows, height, columns, width, slots);
     const size_t mark = p_.buffers.size(), known = made_.size();
-    const BufferId ring = slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width, pieces.size());
-    const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest, pieces.size()) : BufferId{};
+    // A product with other rows than warpgroups take is done the other way round: a warp has columns of its result,
+    // which it may add by itself (warp_boxes.h).
+    const bool turned = whole && c.combine != ir::Combine::None && rows % kGroupRows != 0 && columns % kGroupRows == 0;
+    const int64_t panel = turned ? kWarpRows * type.bits / 8 : 0;
+    const BufferId ring =
+        slots_for(from, type, std::min<int64_t>(slots, pieces.size()), height, width, pieces.size(), panel);
+    const BufferId tail = rest > 0 ? slots_for(from, type, 1, height, rest, pieces.size(), panel) : BufferId{};
     const bool own = whole && once_ && made_.size() == known + (rest > 0 ? 2 : 1);
     std::vector<Chunk> out;
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -231,14 +237,16 @@ class Stager {
   }
   // Results in as many pieces of the same size use the same slots: what stands between two uses of one is then the same
   // number of stores, or more, whichever result they are of.
-  BufferId slots_for(const Buffer& from, DType type, int64_t slots, int64_t rows, int64_t columns, size_t pieces) {
-    const Slots wanted{type, slots, rows, columns, pieces, {}};
+  BufferId slots_for(const Buffer& from, DType type, int64_t slots, int64_t rows, int64_t columns, size_t pieces,
+                     int64_t panel) {
+    const Slots wanted{type, slots, rows, columns, pieces, panel, {}};
     for (const Slots& s : made_)
       if (s.is_like(wanted)) return s.buffer;
     Buffer b;
     b.name = from.name + "_staged", b.type = type, b.space = Space::Shared;
     b.shape = {constant(i32, slots), constant(i32, rows), constant(i32, columns)};
     b.launch = from.launch, b.location = from.location;
+    b.panel = panel;
     made_.push_back(wanted);
     return made_.back().buffer = p_.new_buffer(std::move(b));
   }
@@ -247,9 +255,11 @@ class Stager {
     DType type;
     int64_t slots, rows, columns;
     size_t pieces;
+    int64_t panel;  // bytes; 0: as wide as it can be
     BufferId buffer;
     bool is_like(const Slots& o) const {
-      return type == o.type && slots == o.slots && rows == o.rows && columns == o.columns && pieces == o.pieces;
+      return std::tie(type, slots, rows, columns, pieces, panel) ==
+             std::tie(o.type, o.slots, o.rows, o.columns, o.pieces, o.panel);
     }
   };
   TileProgram& p_;

@@ -68,6 +68,11 @@ void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
     number_statements(launch);
     const analysis::Uniformity uniformity(program, launch);
     const std::map<StmtId, Gemm> gemms = gemms_of(launch, uniformity);
+    std::set<BufferId> brought;  // from global memory; what threads write is made of no boxes
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      if (copy && program.buffer(copy->from.buffer).space == Space::Global) brought.insert(copy->to.buffer);
+    });
     walk(launch.body, [&](const Stmt& s) {
       const auto found = gemms.find(s->id);
       if (found == gemms.end()) return;
@@ -76,7 +81,7 @@ void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
       Buffer& b = program.buffers[n->b.buffer.index];
       int64_t span = panel_span(program, n->b.buffer);
       if (bytes == 0 || span == 0) return;
-      if (bytes == row_bytes(b) && bytes > kWidestPanel && b.panel == 0) {
+      if (bytes == row_bytes(b) && bytes > kWidestPanel && b.panel == 0 && brought.contains(n->b.buffer)) {
         b.panel = kWidestPanel;
         return;
       }
