@@ -38,8 +38,8 @@ std::string plan_text(const passes::PlanAttempt& plan) {
       "rings of at most {} slot{}, {}{}{}{}{}{}{}{}{}{}{}", limits.slots, limits.slots == 1 ? "" : "s", staging,
       limits.next_tile ? "" : ", nothing of the next tile ahead", limits.second_slots ? "" : ", one slot each",
       fits_text(limits), limits.one_branch ? ", roles in one branch" : "",
-      limits.lean_loader ? ", few registers for the loader" : "", limits.overlap ? "" : ", gemms waited for at once",
-      limits.side_by_side ? "" : ", one block a multiprocessor",
+      limits.other_registers ? ", other registers for the loader" : "",
+      limits.overlap ? "" : ", gemms waited for at once", limits.side_by_side ? "" : ", one block a multiprocessor",
       limits.by_iteration ? "" : ", no teams that take iterations in turn",
       limits.without ? fmt::format(", {}", limits.without->gives_way) : "", memory);
 }

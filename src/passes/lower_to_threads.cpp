@@ -83,10 +83,10 @@ std::string print_plans(const ThreadLowering& lowered) {
 std::span<const plan::Limits> limits_in_turn() {
   static const plan::Limits all[] = {{},
                                      {.one_branch = true},
-                                     {.lean_loader = true},
-                                     {.lean_loader = true, .live = kFewerRegisters},
-                                     {.overlap = false, .lean_loader = true},
-                                     {.overlap = false, .lean_loader = true, .live = kFewerRegisters}};
+                                     {.other_registers = true},
+                                     {.other_registers = true, .live = kFewerRegisters},
+                                     {.overlap = false, .other_registers = true},
+                                     {.overlap = false, .other_registers = true, .live = kFewerRegisters}};
   return all;
 }
 

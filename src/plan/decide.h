@@ -23,7 +23,7 @@ struct Limits {
   bool next_tile = true;              // a slot for what the next tile of the grid needs once
   bool second_slots = true;           // for some of the tiles that have one slot
   bool one_branch = false;            // the roles are written as arms of one branch
-  bool lean_loader = false;           // the loader leaves the others as many registers as it can
+  bool other_registers = false;       // the loader leaves the others as many registers as it can, or no longer does
   bool plain_integers = false;        // integers are compared and chosen such that ptxas merges nothing
   const Schedule* without = nullptr;  // a kind of schedule that is not taken where nobody asks for it
   bool fits = true;                   // other threads and steps than the program's may be taken

@@ -61,7 +61,7 @@ class Retry : public testing::Test {
 TEST_F(Retry, APlanThatFitsItsRegistersIsTheFirst) {
   const DeviceChoice choice = choice_of(128);
   EXPECT_TRUE(choice.lost.empty());
-  EXPECT_FALSE(choice.lowering.tried.back().attempt.limits.lean_loader);
+  EXPECT_FALSE(choice.lowering.tried.back().attempt.limits.other_registers);
   EXPECT_EQ(spilled(choice.binary->log), 0);
 }
 
@@ -108,8 +108,8 @@ TEST_F(Retry, AFewRegistersLessForOneBlockMore) {
 TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const DeviceChoice choice = choice_of(192);
   ASSERT_FALSE(choice.lost.empty());
-  EXPECT_FALSE(choice.lost[0].attempt.limits.lean_loader);
-  EXPECT_TRUE(choice.lowering.tried.back().attempt.limits.lean_loader);
+  EXPECT_FALSE(choice.lost[0].attempt.limits.other_registers);
+  EXPECT_TRUE(choice.lowering.tried.back().attempt.limits.other_registers);
   EXPECT_NE(choice.lost[0].why_not.find("the device compiler spills"), std::string::npos) << choice.lost[0].why_not;
   EXPECT_NE(choice.lost[0].why_not.find("and lets products wait for each other"), std::string::npos);
   EXPECT_EQ(spilled(choice.binary->log), 0);
@@ -122,7 +122,7 @@ TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const auto taken = std::find_if(page.gpu->ladder.begin(), page.gpu->ladder.end(),
                                   [](const std::string& line) { return line.ends_with(": taken"); });
   ASSERT_NE(taken, page.gpu->ladder.end());
-  EXPECT_NE(taken->find("few registers for the loader"), std::string::npos) << *taken;
+  EXPECT_NE(taken->find("other registers for the loader"), std::string::npos) << *taken;
 }
 
 // ptxas 13.0 takes x == 64 of x = max(0, min(64, y)) from the clamp, the wrong way around, and forgets the sign of -x
