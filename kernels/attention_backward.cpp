@@ -72,15 +72,19 @@ Program attention_backward(const AttentionOptions& o) {
   // The transposed scores keep what two of the products read in the registers of the threads that made it, unless
   // warpgroups share rows of keys: sums of long rows do not fit otherwise.
   const bool split = n < o.tile.threads / 2;
-  // More than 32 elements a thread spill where dS stands in float32 beside a product of rounded weights (ptxas 13.0).
-  const bool in_place = m * n <= 32 * o.tile.threads;
+  // dS of a turn is written while other warpgroups still read the last one's, where there is room for both.
+  const int64_t bytes = o.dtype.storage_bits() / 8;
+  const int64_t beside = ((n + 2 * m) * (D + E) + (split ? n * m : 0)) * bytes + 4 * m * (D + 2);
+  const int64_t slots = beside + 2 * n * m * bytes <= kSharedBytes ? 2 : 1;
+  // More than 32 elements a thread spill beside a product of rounded weights that is under way (ptxas 13.0).
+  const bool early = m * n <= 32 * o.tile.threads;
   const auto products = [&](const Scratch& scratch) {
     const Value longest = o.packed ? c.longest_key : c.keys;
     for (auto [bx, h, b] : Kernel({ceildiv(longest, n), c.kv_heads, c.batch}, {.threads = o.tile.threads})) {
       auto K_shared = alloc_shared({n, D}, o.dtype), V_shared = alloc_shared({n, E}, o.dtype);
       auto Q_shared = alloc_shared({m, D}, o.dtype), dO_shared = alloc_shared({m, E}, o.dtype);
       auto rows_shared = alloc_shared({2 * m}, f32);
-      auto dS_shared = alloc_shared({n, m}, o.dtype);
+      auto dS_shared = alloc_shared({slots, n, m}, o.dtype);
       auto P = alloc_fragment({n, m}, f32), dP = alloc_fragment({n, m}, f32);
       auto P_cast = split ? alloc_shared({n, m}, o.dtype, "P_cast") : alloc_fragment({n, m}, o.dtype, "P_cast");
       auto dS_cast = alloc_fragment({n, m}, o.dtype);
@@ -108,21 +112,21 @@ Program attention_backward(const AttentionOptions& o) {
               P(i, j) = if_then_else(s.sees(query + j, first + i), P(i, j), -infinity(f32));
           });
           for (auto [i, j] : Parallel(n, m)) P(i, j) = exp2(P(i, j) * scale - rows_shared(j));
-          // Rounded, the weights meet dO and make dS: registers for both forms of them there are not.
+          const auto make_dS = [&] {
+            for (auto [i, j] : Parallel(n, m)) dP(i, j) = P(i, j) * (dP(i, j) - rows_shared(m + j));
+          };
+          if (!early) make_dS();
           copy(P, P_cast);
-          if (in_place) {  // the product with dO is under way while dS is rounded and stored
-            for (auto [i, j] : Parallel(n, m)) dP(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(m + j));
+          if (early) {  // the product with dO is under way while dS is made and stored
             gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
-            copy(dP, dS_cast);
-            copy(dS_cast, dS_shared);
-          } else {
-            for (auto [i, j] : Parallel(n, m))
-              dS_cast(i, j) = cast(P_cast(i, j), f32) * (dP(i, j) - rows_shared(m + j));
-            copy(dS_cast, dS_shared);
-            gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
+            make_dS();
           }
-          gemm(dS_shared, K_shared, dQ_local, {.transpose_A = true, .clear_accum = true});
-          gemm(split ? dS_shared : dS_cast, Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
+          const Region dS = dS_shared(floormod(q, slots), all, all);
+          copy(dP, dS_cast);
+          copy(dS_cast, dS);
+          if (!early) gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
+          gemm(dS, K_shared, dQ_local, {.transpose_A = true, .clear_accum = true});
+          gemm(split ? dS : Tile(dS_cast), Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
           atomic_add(c.tile(scratch.dQ_sum, b, head, s.query_start + query, m), dQ_local);
         }
       }
