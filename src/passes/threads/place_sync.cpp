@@ -51,8 +51,7 @@ struct Touch {
   bool alike = false;    // what all lanes of the block's warp store alike, in any order
   int apart = -1;        // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
   VarId turns = {};      // of `apart`: the loop's variable
-  VarId turn_before =
-      {};  // the loop's variable whose turn before this one's the index is of, said by this turn's value
+  VarId turn_before = {};  // of a loop whose turn before this one the index is of, said by the variable of this one
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
   std::vector<bool> agreed = {};                          // dimensions along which all threads have the same index
