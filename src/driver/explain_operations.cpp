@@ -238,9 +238,13 @@ std::string instruction_text(const ir::Gemm& gemm, const GemmChoice& c) {
   if (c.wgmma)
     return fmt::format("wgmma.mma_async{} {}, {} x {} warpgroups, {}", c.wgmma->sparse ? ".sp" : "",
                        c.wgmma->name(c.wgmma->most_columns(columns / c.warps_n)), c.warps_m, c.warps_n, a);
-  if (c.mma)
-    return fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name, c.warps_m,
-                       c.warps_n, a);
+  if (c.mma) {
+    std::string out = fmt::format("mma{} {}, {} x {} warps, {}", c.mma->sparse ? ".sp" : ".sync", c.mma->name,
+                                  c.warps_m, c.warps_n, a);
+    if (!c.a_by_elements.empty()) out += fmt::format(", a element by element: {}", c.a_by_elements);
+    if (!c.b_by_elements.empty()) out += fmt::format(", b element by element: {}", c.b_by_elements);
+    return out;
+  }
   if (!c.tile) return "fused multiply-adds, each thread its own elements of c";
   const int64_t rows = ir::constant_int(gemm.c.extent[gemm.c.extent.size() - 2]).value_or(0);
   return fmt::format("fused multiply-adds, tiles of {} x {} in registers", rows / c.warps_m / kTileLanesOfColumn,

@@ -189,18 +189,25 @@ class MmaLowering {
   Element at(const Region& r, const Expr& row, const Expr& column) const {
     return {r.buffer, index_in(r, row, column)};
   }
+  Element of_b(const Expr& column, const Expr& k) const {
+    return g_.transpose_b ? at(g_.b, column, k) : at(g_.b, k, column);
+  }
   int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
 
-  // Elements of 32 bits are words by themselves: lane / 4 is the row or column of the first, lane % 4 its place along
-  // k. `at` is where the operand has one, from its row or column in the tile and its place along k.
+  // Words that ldmatrix does not load, from their elements: lane / 4 is the row or column of the first, lane % 4 its
+  // place along k. `at` is where the operand has an element, from its row or column in the tile and its place along k.
   Body load_words(BufferId to, const Expr& tile, int64_t rows_of_words, int64_t count,
                   function_ref<Element(Expr, Expr)> at) {
+    const int64_t per_word = 32 / i_.a.bits;
     Body out;
     for (int64_t w = 0; w < count; ++w) {
-      const Element e =
-          at(add(part(4, 8), constant(w % rows_of_words * 8)), add(part(1, 4), constant(w / rows_of_words * 4)));
-      const Expr word = bitcast(load(e.buffer, e.indices, l_.type(e.buffer)), u32);
-      out.push_back(l_.make(Store{{to, {sum({{count, tile}}, w, i32)}}, word}));
+      const Expr row = add(part(4, 8), constant(w % rows_of_words * 8));
+      const auto element = [&](int64_t e) {
+        const int64_t first = w / rows_of_words * 4 * per_word;
+        const Element from = at(row, sum({{per_word, part(1, 4)}}, first + e, i32));
+        return guard_accesses(load(from.buffer, from.indices, l_.type(from.buffer)), l_);
+      };
+      out.push_back(l_.make(Store{{to, {sum({{count, tile}}, w, i32)}}, packed_word(i_.a, element)}));
     }
     return out;
   }
@@ -208,9 +215,10 @@ class MmaLowering {
   Body load_a(const Expr& k) {
     const Expr row = counter("row", rows_), warp_m = binary(BinaryOp::FloorMod, warp_, constant(choice_.warps_m));
     const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.a_k());
-    if (g_.transpose_a && i_.a.bits == 32)
+    if (!choice_.a_by_elements.empty())
       return {unrolled(row, rows_, load_words(a_, row, 2, i_.a_words(), [&](const Expr& m, const Expr& along) {
-                         return at(g_.a, add(k0, along), add(first, m));
+                         const Expr i = add(first, m), j = add(k0, along);
+                         return g_.transpose_a ? at(g_.a, j, i) : at(g_.a, i, j);
                        }))};
     LoadMatrix n;
     n.to = words(a_, row, i_.a_words());
@@ -224,7 +232,7 @@ class MmaLowering {
   }
   // Two columns of tiles at a time where there are two: (the halves of k) x (columns 0-7, 8-15).
   Body load_b(const Expr& k) {
-    const bool by_words = !g_.transpose_b && i_.a.bits == 32;
+    const bool by_words = !choice_.b_by_elements.empty();
     const int64_t at_once = columns_ % 2 == 0 && !by_words ? 2 : 1;
     const Expr pair = counter("column", columns_ / at_once);
     const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
@@ -232,7 +240,7 @@ class MmaLowering {
     if (by_words)
       return {unrolled(pair, columns_ / at_once,
                        load_words(b_, pair, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
-                         return at(g_.b, add(k0, along), add(first, n));
+                         return of_b(add(first, n), add(k0, along));
                        }))};
     const Expr next = at_once == 2 ? scaled(part(16, 2), 8) : constant(0);
     LoadMatrix n;
@@ -273,9 +281,9 @@ class MmaLowering {
     const Expr column = counter("column", columns_);
     const Expr warp_n = binary(BinaryOp::FloorDiv, warp_, constant(choice_.warps_m));
     const Expr first = add(scaled(warp_n, columns_ * i_.n), scaled(column, i_.n)), k0 = scaled(k, i_.k);
-    if (!g_.transpose_b && i_.a.bits == 32)
+    if (!choice_.b_by_elements.empty())
       return {unrolled(column, columns_, load_words(b_, column, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
-                         return at(g_.b, add(k0, along), add(first, n));
+                         return of_b(add(first, n), add(k0, along));
                        }))};
     LoadMatrix n;
     n.to = words(b_, column, i_.b_words());

@@ -33,15 +33,21 @@ struct Wanted {
   int64_t threads() const { return place.threads.count(); }
 };
 
-// Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile.
-// Elements of 32 bits across k are words by themselves.
-std::string misfit_mma(const ProgramTables& p, const Region& r, bool k_is_last, const target::MmaInstruction& i) {
+// Why the instruction cannot have an operand in memory at all.
+std::string misfit_mma(const ProgramTables& p, const Region& r) {
   const Buffer& b = p.buffer(r.buffer);
   if (b.space == Space::Global) return fmt::format("'{}' is in global memory", b.name);
-  if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
   if (r.extent.size() < 2) return "an operand has one dimension";
+  return "";
+}
+
+// Why an operand in shared memory does not suit ldmatrix: rows of 16 bytes, of which whole ones make up the tile, and
+// neighbours of a word along k. Elements of 32 bits are words by themselves.
+std::string misfit_ldmatrix(const ProgramTables& p, const Region& r, bool k_is_last, const target::MmaInstruction& i) {
+  const Buffer& b = p.buffer(r.buffer);
+  if (b.is_view() || !b.strides.empty()) return fmt::format("'{}' is a view", b.name);
   const int64_t chunk = 128 / i.a.bits;
-  if (!k_is_last && i.a.bits != 16 && i.a.bits != 32) return fmt::format("'{}' is not contiguous along k", b.name);
+  if (!k_is_last && i.a.bits != 16) return fmt::format("'{}' is not contiguous along k", b.name);
   if (constant_int(b.shape.back()).value_or(1) % chunk != 0)
     return fmt::format("rows of '{}' are no multiple of 16 bytes", b.name);
   if (analysis::power_of_two_divisor(r.min.back(), p) % chunk != 0)
@@ -119,10 +125,16 @@ std::string choose_mma(GemmChoice& c, const Wanted& w) {
     return "";
   }
   if (std::string why = fragment_misfit(w); !why.empty()) return why;
+  std::string a_by_elements, b_by_elements;
+  const auto reaches = [&](const Region& r, bool k_is_last, std::string& by_elements) {
+    if (std::string why = misfit_mma(w.p, r); !why.empty()) return why;
+    by_elements = misfit_ldmatrix(w.p, r, k_is_last, *i);
+    return i->a.bits < 8 ? by_elements : "";  // no element of less than a byte has an address
+  };
   if (!w.place.a_in_registers)
-    if (std::string why = misfit_mma(w.p, w.gemm.a, !w.gemm.transpose_a, *i); !why.empty()) return why;
-  if (std::string why = misfit_mma(w.p, w.gemm.b, w.gemm.transpose_b, *i); !why.empty()) return why;
-  c.mma = i;
+    if (std::string why = reaches(w.gemm.a, !w.gemm.transpose_a, a_by_elements); !why.empty()) return why;
+  if (std::string why = reaches(w.gemm.b, w.gemm.transpose_b, b_by_elements); !why.empty()) return why;
+  c.mma = i, c.a_by_elements = std::move(a_by_elements), c.b_by_elements = std::move(b_by_elements);
   return "";
 }
 

@@ -30,6 +30,8 @@ struct GemmChoice {
   // Warp (or warpgroup) i + j * warps_m takes rows i and columns j of the tile.
   int64_t warps_m = 1, warps_n = 1;
   bool a_in_registers = false;
+  // Why words of mma.sync are put together from elements of an operand, not loaded by ldmatrix; empty: they are loaded.
+  std::string a_by_elements, b_by_elements;
   bool transposed = false;  // the instruction multiplies b^T by a^T into c^T, and the warps are dealt to c^T
   std::string why_not_wgmma, why_not_mma;
   bool has_instruction() const { return wgmma || mma; }
