@@ -1,6 +1,8 @@
 // Small programs whose CUDA text has, or has not, certain words; all of it compiles.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "driver/build_plan.h"
 #include "driver/cuda_engine.h"
 #include "ir/parse.h"
@@ -277,6 +279,39 @@ TEST(CudaWords, ProductsOfDoublesAreNotClearedUnderAConditionByMma) {
   EXPECT_NE(before.find("m16n8k16.row.col.f64"), std::string::npos);
   EXPECT_EQ(before.find("if (k == 0)"), std::string::npos) << before;
   EXPECT_EQ(inside.find("mma.sync"), std::string::npos) << inside;
+}
+
+// Bytes across k, rows that are no multiple of 16 bytes, and tiles of other names are for the matrix unit all the same.
+TEST(CudaWords, OperandsThatLdmatrixDoesNotLoadComeByTheirElements) {
+  struct Case {
+    const char *tiles, *gemm, *instruction;
+  };
+  const Case cases[] = {
+      {"shared a: int8[32, 64]\n shared b: int8[64, 32]\n fragment c: int32[32, 32]", "a=a b=b",
+       "m16n8k32.row.col.s32.s8.s8.s32"},
+      {"shared a: int8[64, 32]\n shared b: int8[32, 64]\n fragment c: int32[32, 32]",
+       "a=a b=b transpose_a=true transpose_b=true", "m16n8k32.row.col.s32.s8.s8.s32"},
+      {"shared a: float16[32, 33]\n shared b: float16[32, 33]\n fragment c: float32[32, 32]",
+       "a=a[0 : 32, 0 : 32] b=b[0 : 32, 1 : 32]", "m16n8k16.row.col.f32.f16.f16.f32"},
+      {"shared a: tfloat32[32, 18]\n shared b: tfloat32[32, 18]\n fragment c: float32[32, 32]",
+       "a=a[0 : 32, 0 : 16] b=b[0 : 32, 2 : 16] transpose_b=true", "m16n8k8.row.col.f32.tf32.tf32.f32"},
+      {"shared x: uint8[32, 64]\n shared a: float16[32, 32] view=x\n shared b: float16[32, 32]\n"
+       " fragment c: float32[32, 32]",
+       "a=a b=b", "m16n8k16.row.col.f32.f16.f16.f32"},
+  };
+  for (const Case& c : cases) {
+    Dump dump("words");
+    const std::string text = fmt::format(
+        "program p {{\n param C: {0}[32, 32]\n launch p(bx: 1) threads(tx: 64) {{\n {1}\n"
+        " gemm {2} c=c clear=true\n copy from=c to=C\n }}\n}}\n",
+        std::string_view(c.tiles).find("int32") == std::string_view::npos ? "float32" : "int32", c.tiles, c.gemm);
+    const auto kernel =
+        write_cuda(passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}), "sm_90a",
+                   dump)
+            .kernel;
+    EXPECT_NE(kernel.text.find(c.instruction), std::string::npos) << kernel.text;
+    EXPECT_EQ(kernel.text.find("fma"), std::string::npos) << kernel.text;
+  }
 }
 
 // The order of one row of blocks is the hardware's own.

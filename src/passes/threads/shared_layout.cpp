@@ -128,6 +128,7 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
       of_peers.push_back(&b);
     else if (b.is_view())
       rows.erase(b.root);  // a view sees rows without gaps
+  std::erase_if(rows, [&](BufferId id) { return p.buffer(id).is_view() || !p.buffer(id).strides.empty(); });
   for (BufferId id : rows) pad(p.buffers[id.index]);
   for (Buffer* b : of_peers) b->memory = p.buffer(b->root).memory, b->strides = p.buffer(b->root).strides;
 }
