@@ -287,16 +287,20 @@ TEST(CudaWords, OperandsThatLdmatrixDoesNotLoadComeByTheirElements) {
     const char *tiles, *gemm, *instruction;
   };
   const Case cases[] = {
-      {"shared a: int8[32, 64]\n shared b: int8[64, 32]\n fragment c: int32[32, 32]", "a=a b=b",
-       "m16n8k32.row.col.s32.s8.s8.s32"},
-      {"shared a: int8[64, 32]\n shared b: int8[32, 64]\n fragment c: int32[32, 32]",
+      {"shared a: int8[32, 64]\n shared b: int8[64, 32]\n fragment c: int32[32, 32]\n fill to=a value=1\n fill to=b "
+       "value=2",
+       "a=a b=b", "m16n8k32.row.col.s32.s8.s8.s32"},
+      {"shared a: int8[64, 32]\n shared b: int8[32, 64]\n fragment c: int32[32, 32]\n fill to=a value=1\n fill to=b "
+       "value=2",
        "a=a b=b transpose_a=true transpose_b=true", "m16n8k32.row.col.s32.s8.s8.s32"},
-      {"shared a: float16[32, 33]\n shared b: float16[32, 33]\n fragment c: float32[32, 32]",
+      {"shared a: float16[32, 33]\n shared b: float16[32, 33]\n fragment c: float32[32, 32]\n fill to=a value=1.0\n "
+       "fill to=b value=2.0",
        "a=a[0 : 32, 0 : 32] b=b[0 : 32, 1 : 32]", "m16n8k16.row.col.f32.f16.f16.f32"},
-      {"shared a: tfloat32[32, 18]\n shared b: tfloat32[32, 18]\n fragment c: float32[32, 32]",
+      {"shared a: tfloat32[32, 18]\n shared b: tfloat32[32, 18]\n fragment c: float32[32, 32]\n fill to=a value=1.0\n "
+       "fill to=b value=2.0",
        "a=a[0 : 32, 0 : 16] b=b[0 : 32, 2 : 16] transpose_b=true", "m16n8k8.row.col.f32.tf32.tf32.f32"},
       {"shared x: uint8[32, 64]\n shared a: float16[32, 32] view=x\n shared b: float16[32, 32]\n"
-       " fragment c: float32[32, 32]",
+       " fragment c: float32[32, 32]\n fill to=x value=60\n fill to=b value=2.0",
        "a=a b=b", "m16n8k16.row.col.f32.f16.f16.f32"},
   };
   for (const Case& c : cases) {
