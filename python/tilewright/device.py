@@ -37,7 +37,7 @@ def get_device_name(device_id=0):
     return get_cuda_device_properties(device_id).name
 
 
-def _described():
+def described():
     """The architecture of a device that is only described; empty where none is pretended."""
     pretended = sys.modules.get("tilewright.pretended_gpu")  # which is imported to pretend
     return pretended.described_arch() if pretended else ""
@@ -46,8 +46,8 @@ def _described():
 def get_compute_capability(device_id=0):
     """(major, minor) of the device, whether or not PyTorch has been imported; of the one that is described where a GPU is
     pretended; (0, 0) without a device."""
-    if _described():
-        version = int("".join(c for c in _described() if c.isdigit()) or 90)
+    if described():
+        version = int("".join(c for c in described() if c.isdigit()) or 90)
         return version // 10, version % 10
     if not _native.device_count():
         return 0, 0
@@ -62,7 +62,7 @@ def get_architecture(device_id=0):
 
 def get_num_sms(device_id=None):
     """Multiprocessors of the device; without one the CPU's cores."""
-    if _described():
+    if described():
         torch = sys.modules.get("torch")
         return torch.cuda.get_device_properties(0).multi_processor_count if torch else os.cpu_count() or 1
     if _native.device_count():

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _native, call_values, outputs, specialized
+from .device import described
 from .elsewhere import nearest
 from .execution_backends import resolve_execution_backend
 from .program import PrimFunc
@@ -205,7 +206,7 @@ def engine_of(target, engine=None):
     if engine is not None:
         if engine not in _ENGINES:
             fail("BadOption", f"there is no engine '{engine}'", "it is one of: " + ", ".join(_ENGINES))
-        return engine, ""
+        return engine, _simulated_arch(engine)
     if isinstance(target, dict):
         target = target.get("kind", "cuda") + (f" -arch={target['arch']}" if target.get("arch") else "")
     if target is None or (isinstance(target, str) and target == "auto"):
@@ -219,7 +220,13 @@ def engine_of(target, engine=None):
         kind = "auto"  # on a machine without a GPU programs run on the CPU
     if kind not in _ENGINES:
         fail("BadOption", f"there is no target '{text}'", "it is auto, cuda, cpu, interpreter or simulator")
-    return kind, arch
+    return kind, arch or _simulated_arch(kind)
+
+
+def _simulated_arch(kind):
+    """Of the device that is described to a program, whose instructions it then has; empty: the simulator's own choice."""
+    engine = os.environ.get("TILEWRIGHT_ENGINE") if kind == "auto" else kind
+    return described() if engine == "simulator" else ""
 
 
 def _arch_of(options):

@@ -488,6 +488,25 @@ def test_notebooks_without_a_gpu(folder):
 
 @alone
 @needs_torch
+def test_the_simulator_is_the_device_that_is_described(tmp_path):
+    """A program that asks for the device's capability has its instructions there."""
+    (tmp_path / "barriers.py").write_text(
+        "import tilewright\ntilewright.without_gpu('sm_90a')\nimport torch\nimport tilewright.language as T\n"
+        "@T.prim_func\ndef main(A: T.Tensor((64,), 'float32'), B: T.Tensor((64,), 'float32')):\n"
+        "    with T.Kernel(1, threads=256):\n        s, ready = T.alloc_shared((64,), 'float32'), T.alloc_barrier(128)\n"
+        "        t = T.get_thread_binding()\n        if t < 128:\n            if t < 64:\n                s[t] = A[t]\n"
+        "            T.barrier_arrive(ready)\n        else:\n            T.barrier_wait(ready, 0)\n            if t < 192:\n"
+        "                B[t - 128] = s[t - 128] * 2\n"
+        "a, b = torch.arange(64.0, device='cuda'), torch.zeros(64, device='cuda')\n"
+        "for chosen in ({}, {'engine': 'simulator'}, {'target': 'simulator'}, {'target': 'cuda'}):\n"
+        "    kernel = tilewright.compile(main, **chosen)\n    kernel(a, b.zero_())\n"
+        "    print(kernel.engine, kernel.arch, torch.equal(b, a * 2))\n")  # fmt: skip
+    ran = subprocess.run([sys.executable, "barriers.py"], cwd=tmp_path, capture_output=True, text=True, env=environment(TILEWRIGHT_ENGINE="simulator"))
+    assert ran.stdout == "simulator sm_90a True\n" * 4, ran.stderr + ran.stdout
+
+
+@alone
+@needs_torch
 def test_products_of_tfloat32_without_a_gpu(tmp_path):
     """Where a program allows them, in backward passes too."""
     (tmp_path / "products.py").write_text(
