@@ -79,6 +79,7 @@ class Finder {
     const FoundRings found = find_rings(p_, launch_);
     for (const FoundRing& r : found.rings)
       for (const Stmt& s : r.copies) {
+        if (!s.as<Copy>()) continue;  // gathered: below
         const Copy& copy = *s.as<Copy>();
         const Buffer& to = p_.buffer(copy.to.buffer);
         const bool in_loop = !r.nest.empty();

@@ -78,7 +78,7 @@ class RingSearch {
       match_result(s);
       if (const auto* copy = s.as<Copy>()) {
         // The loader, which runs ahead, would not know of the turns that the others do not take.
-        if (!jumps_ && is_loadable(*copy)) ring(body, i, *copy);
+        if (!jumps_ && is_loadable(*copy)) ring(body, i, copy->to.buffer);
         if (!is_moved(out_.rings, s) && waits_for_memory(*copy)) {
           const std::string why = jumps_ ? "a loop around it jumps" : ring_misfit(p_, *copy);
           out_.left = fmt::format("'{}' does not come by TMA: {}", p_.buffer(copy->to.buffer).name,
@@ -86,9 +86,12 @@ class RingSearch {
         }
         continue;
       }
-      if (gathers(body, i))
-        out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
-                                p_.buffer(s.as<Map>()->body.back().as<Store>()->to.buffer).name);
+      if (const auto gathered = gathers(body, i)) {
+        if (!gathered->rows && is_known_to_loader(s)) ring(body, i, gathered->tile);
+        if (!is_moved(out_.rings, s))
+          out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
+                                  p_.buffer(gathered->tile).name);
+      }
       if (const auto* n = s.as<If>(); n && !is_of_math(n->condition)) {
         const std::optional<size_t> outside = std::exchange(guarded_, nest_.size());
         const bool apart = std::exchange(by_thread_, by_thread_ || is_of_thread(n->condition));
@@ -111,11 +114,17 @@ class RingSearch {
   }
   // Whether the statement is a Map that a ring of cp.async would run ahead of the loop with (async_rings.h), of a tile
   // of rows: a row alone is no reason to leave other tiles to it.
-  bool gathers(const Body& body, size_t i) const {
+  std::optional<BroughtTile> gathers(const Body& body, size_t i) const {
     const auto* map = body[i].as<Map>();
-    return map && map->vars.size() > 1 && !nest_.empty() && &body == &nest_.back()->body &&
-           nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_ &&
-           brought_tile(p_, launch_, *nest_.back(), i);
+    const bool may = map && map->vars.size() > 1 && !nest_.empty() && &body == &nest_.back()->body &&
+                     nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_;
+    return may ? brought_tile(p_, launch_, *nest_.back(), i) : std::nullopt;
+  }
+  // Whether the loader's threads find the same elements as those that compute.
+  bool is_known_to_loader(const Stmt& s) const {
+    bool known = true;
+    walk_exprs({s}, [&](const Expr& e) { known = known && !is_of_math(e) && !is_of_thread(e); });
+    return known;
   }
   // Whether threads may disagree about it: a loader would not know whose value counts.
   bool is_of_thread(const Expr& e) const {
@@ -132,9 +141,8 @@ class RingSearch {
     if (const auto* n = s.as<Atomic>()) out_.results.insert(n->result);
     if (const auto* n = s.as<Call>()) out_.results.insert(n->result);
   }
-  void ring(const Body& body, size_t at, const Copy& copy) {
+  void ring(const Body& body, size_t at, BufferId id) {
     FoundRing r;
-    const BufferId id = copy.to.buffer;
     if (names_as_a_whole(launch_.body, id)) return;
     for (size_t i = at + 1; i < body.size(); ++i) {
       if (!mentions(body[i], id)) continue;
@@ -170,18 +178,19 @@ class RingSearch {
         if (names_result(e) || any_in(e, [](const Expr& x) { return x.as<Load>() != nullptr; })) return;
     // Stages that the program leaves open are ours to choose.
     r.ahead = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
-    int64_t bytes = p_.buffer(id).type.bits / 8;
-    for (const Expr& e : copy.to.extent) bytes *= constant_int(e).value_or(1);
+    const int64_t bytes = bytes_on_chip(p_.buffer(id)), by_tma = body[at].as<Copy>() ? bytes : 0;
+    const auto join = [&](FoundRing& with) {
+      with.copies.push_back(body[at]), with.tiles.push_back(id), with.bytes += bytes, with.by_tma += by_tma;
+    };
     // Neighbours that are used by the same statements share a ring.
     if (FoundRing* last = out_.rings.empty() ? nullptr : &out_.rings.back();
         last && at > 0 && &*last->copies.back() == &*body[at - 1] && last->first_use == r.first_use &&
         last->last_use == r.last_use) {
-      last->copies.push_back(body[at]), last->tiles.push_back(id), last->bytes += bytes;
-      return;
+      return join(*last);
     }
-    r.copies = {body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes;
+    r.copies = {body[at]}, r.tiles = {id}, r.nest = nest_, r.bytes = bytes, r.by_tma = by_tma;
     if (FoundRing* with = companion(body, at, r)) {
-      with->copies.push_back(body[at]), with->tiles.push_back(id), with->bytes += bytes;
+      join(*with);
       if (place_in(body, r.first_use) < place_in(body, with->first_use)) with->first_use = r.first_use;
       if (place_in(body, r.last_use) > place_in(body, with->last_use)) with->last_use = r.last_use;
       return;
@@ -195,7 +204,7 @@ class RingSearch {
   // The ring of the same loop with which the tile may come, where no product of a turn has to wait for what is made of
   // another's: one wait and one release a turn, not one for each tile (measured: 2 to 5%).
   FoundRing* companion(const Body& body, size_t at, const FoundRing& r) {
-    if (!r.ahead || !multiplies_brought(*nest_.back())) return nullptr;
+    if (!r.ahead || !multiplies_brought(*nest_.back(), r.tiles[0])) return nullptr;
     for (FoundRing& other : out_.rings) {
       if (!other.ahead || other.nest != r.nest || other.counted != r.counted) continue;
       const size_t first = place_in(body, &*other.copies[0]);
@@ -211,14 +220,16 @@ class RingSearch {
     }
     return nullptr;
   }
-  // Whether all operands of the loop's gemms come from global memory as they are.
-  bool multiplies_brought(const For& loop) const {
+  // Whether all operands of the loop's gemms come from global memory as they are, as this tile does.
+  bool multiplies_brought(const For& loop, BufferId tile) const {
+    const auto comes = [&](BufferId id) { return id == tile || is_brought(id); };
     return !any_in(loop.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
-      return g && !(is_brought(g->a.buffer) && is_brought(g->b.buffer));
+      return g && !(comes(g->a.buffer) && comes(g->b.buffer));
     });
   }
   bool is_brought(BufferId id) const {
+    if (std::ranges::any_of(out_.rings, [&](const FoundRing& r) { return r.brings(id); })) return true;
     return writers(id) == 1 && any_in(launch_.body, [&](const Stmt& s) {
              const auto* copy = s.as<Copy>();
              return copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global;

@@ -1,4 +1,4 @@
-// Rings: which tiles of a launch a loader can bring by TMA, and which of them come together.
+// Rings: which tiles of a launch a loader can bring, by TMA or by cp.async, and which of them come together.
 #pragma once
 #include <algorithm>
 #include <set>
@@ -8,12 +8,13 @@
 namespace tilewright::analysis {
 
 struct FoundRing {
-  std::vector<ir::Stmt> copies;             // neighbours in one body
+  std::vector<ir::Stmt> copies;             // in one body: copies, and maps that gather what cp.async brings
   std::vector<ir::BufferId> tiles;          // as the program has them
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
   int64_t slots = 1, bytes = 0;    // as whoever asks decides; bytes of a slot
+  int64_t by_tma = 0;              // of those, what comes by TMA
   bool ahead = false;              // of a pipelined loop: the loader runs ahead
   bool counted = false;            // the innermost loop has other extents in other turns of those around it, or
   const ir::Body* gate = nullptr;  // a condition's side, in whose turns alone it is filled: fills are counted there
@@ -21,6 +22,7 @@ struct FoundRing {
     return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
   }
   bool brings(ir::BufferId tile) const { return std::ranges::find(tiles, tile) != tiles.end(); }
+  bool gathers() const { return by_tma < bytes; }  // the loader's threads bring some of it
 };
 
 // What is done in a turn of its loop that fills it.

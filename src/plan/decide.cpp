@@ -44,6 +44,9 @@ constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr int64_t kManyOfFour = 80;  // of a thread of four warpgroups, which has 112
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
+// Where all threads of the loader gather, by the warpgroups that compute; of blocks side by side.
+constexpr Registers kOfGatherers[] = {{0, 0}, {0, 0}, {56, 224}, {56, 152}, {64, 104}};
+constexpr Registers kGathererSideBySide = {56, 200};
 // Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
@@ -119,7 +122,8 @@ class Decider {
     deepen_rings(alternating, persistent);
     const int64_t math = alternating ? 2 * team : team;
     const int64_t blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
-    const Registers usual = side_by_side ? kSideBySide : registers_for(math);
+    const Registers of_share = gathers() && team == kGroup ? kGathererSideBySide : kSideBySide;
+    const Registers usual = side_by_side ? of_share : registers_for(math);
     const Registers registers = fixed(shared(usual, math, target_, blocks), hints_);
     if (std::string why = too_many(registers, math, target_, blocks); !why.empty()) return refused(std::move(why));
     give_roles(math, alternating, registers);
@@ -139,7 +143,9 @@ class Decider {
     return std::move(plan_);
   }
 
+  bool gathers() const { return std::ranges::any_of(rings(), [](const FoundRing& r) { return r.gathers(); }); }
   Registers registers_for(int64_t math) const {
+    if (gathers()) return kOfGatherers[std::min<int64_t>(math / kGroup, kMostGroups)];
     const bool many = product_registers(math) > kManyOfProducts;
     if (math == 2 * kGroup && many != limits_.other_registers) return kOfManyAccumulators;
     if (math == 2 * kGroup && (!p_.symbols.empty() || loader_reads_memory(p_, launch_, found_))) return kOfSymbols;
@@ -148,7 +154,8 @@ class Decider {
   }
   void give_roles(int64_t math, bool alternating, const Registers& registers) {
     const int64_t warps = math / kWarpThreads, instances = alternating ? 2 : 1;
-    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader, 1});
+    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader,
+                           gathers() ? kGroupWarps : 1});
     for (int64_t i = 0; i < instances; ++i)
       plan_.roles.push_back({Role::Job::Compute, i * warps / instances, warps / instances, registers.math, 0,
                              alternating ? Role::Takes::TilesInTurn : Role::Takes::All, i, instances});
@@ -219,6 +226,7 @@ class Decider {
   Ring::Boxes boxes_of(const FoundRing& r) const {
     if (!r.ahead) return Ring::Boxes::Whole;
     if (r.gate) return Ring::Boxes::Whole;  // its loop's turns do not say which fill is a slot's first
+    if (r.gathers()) return Ring::Boxes::Whole;
     const bool may_clip = std::ranges::none_of(r.tiles, [&](BufferId id) {
       const auto said = hints_.clips.find(p_.buffer(id).name);
       return said != hints_.clips.end() && !said->second;

@@ -54,6 +54,8 @@ constexpr double kTurnAlone = 170;
 // Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted to
 // 2026-11-29-slots.json); and of a turn, however many slots there are (fitted).
 constexpr double kRoundTrip = 1200, kLeastTurn = 240;
+// Clocks of a loader's warp for each cp.async of its threads, and around those of a turn (instructions of convolutions).
+constexpr double kGather = 16, kTurnOfGathers = 80, kGatheredBytes = 16;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows, bench/results/2026-11-28-random-3.json and -4.json: 6.1 to 7.0).
 constexpr double kLineBeyond = 6.5;
@@ -207,7 +209,8 @@ class Pricer {
     const Gemm* product = nullptr;
     for (const Stmt& s : loop.body) {
       const auto* g = s.as<Gemm>();
-      if (!g && !s.as<Copy>() && !s.as<Let>()) return;
+      const auto* map = s.as<Map>();
+      if (!g && !s.as<Copy>() && !s.as<Let>() && !(map && is_gathered(*map))) return;
       if (g && std::exchange(product, g)) return;
     }
     if (!product || !plan_.has_loader() || plan_.takes(Role::Takes::IterationsInTurn)) return;
@@ -216,7 +219,7 @@ class Pricer {
       if (r.ahead) slots = std::min(slots, r.slots);
     const bool in_turn = plan_.takes(Role::Takes::TilesInTurn), in_pairs = terms_.halved.valid();
     const double round = (kRoundTrip + product_) / static_cast<double>(slots);
-    slots_ += turns * std::max({round, kLeastTurn, in_turn ? terms_.least_turn : 0});
+    slots_ += turns * std::max({round, kLeastTurn, gathered_, in_turn ? terms_.least_turn : 0});
     // What stands around one team's product runs beside the other's, if it has one; pairs of blocks keep step.
     const double by = in_pairs ? slabs(*product) : warpgroups(), alone = std::max(product_, fed_) / by + kTurnAlone;
     const bool beside_others = in_turn && !in_pairs && tiles_ > static_cast<double>(plan_.work.blocks);
@@ -352,7 +355,21 @@ class Pricer {
     const double row = is_in(c.to, Space::Shared) ? kLineBytes : extent(c.from, 0) * of_an_element;
     return 1 + (kOverTwoLines - 1) * std::min(1.0, kLineBytes / std::max(row, 1.0));
   }
+  // Whether the loader's threads bring the map's tile.
+  bool is_gathered(const Map& m) const {
+    const auto* store = m.body.empty() ? nullptr : m.body.back().as<Store>();
+    return store && plan_.has_loader() && std::ranges::any_of(plan_.rings, [&](const Ring& r) {
+      return std::ranges::find(r.tiles, store->to.buffer) != r.tiles.end();
+    });
+  }
+  void gather(const Map& m, double times) {
+    const double of_point = p_.buffer(m.body.back().as<Store>()->to.buffer).type.bits / 8.0;
+    const double moved = points(m.extents) * of_point;
+    out_.l2 += times * moved / machine_.l2_bytes * kNear;
+    gathered_ = kTurnOfGathers + moved / kGatheredBytes / target::kWarpgroupThreads * kGather;
+  }
   void compute(const Map& m, double times) {
+    if (is_gathered(m)) return gather(m, times);
     double plain = 0, special = 0, conversions = 0;
     const auto look = [&](const Expr& e) {
       walk(e, [&](const Expr& x) {
@@ -396,6 +413,7 @@ class Pricer {
   std::set<BufferId> added_to_;
   double tiles_ = 1, waits_ = 0;
   double product_ = 0, fed_ = 0;  // clocks of the last one that was counted, and of its operands in shared memory
+  double gathered_ = 0;           // clocks of a loader's threads in a turn that gathers
   double slots_ = 0, alone_ = 0;  // of turns, by their slots, and that nothing else runs beside
   int64_t threads_ = 0;           // that do what is counted
   double paired_ = 1;  // places of tiles that pairs take: of an odd number of neighbours the last has none beside it

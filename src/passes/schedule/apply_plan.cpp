@@ -96,17 +96,17 @@ class RoleWriter {
     launch_.body = stage_results(p_, launch_.body, launch_.threads[0], plan_.epilogue.how, false, {}, none);
     plan_.epilogue.staged = take_iterations_in_turn(p_, launch_, plan_);
   }
-  // The first warp of the loader loads.
+  // The first warp of the loader loads, or as many as the plan says.
   void write_roles(Body load, Body compute, bool grid_meets) {
     Body out;
     for (const plan::Role& r : plan_.roles) {
       if (r.job == plan::Role::Job::Load) {
         if (r.registers > 0) out.push_back(role(r, r.warps, {at_launch(SetRegisters{r.registers})}));
-        out.push_back(role(r, 1, std::move(load)));
-        if (grid_meets) {  // all threads meet, those without a job too
+        out.push_back(role(r, r.loading, std::move(load)));
+        if (grid_meets && r.loading < r.warps) {  // all threads meet, those without a job too
           plan::Role others = r;
-          ++others.first_warp;
-          out.push_back(role(others, r.warps - 1, {meet_grid()}));
+          others.first_warp += r.loading;
+          out.push_back(role(others, r.warps - r.loading, {meet_grid()}));
         }
         launch_.threads[0] = (r.first_warp + r.warps) * kWarpThreads;
         continue;

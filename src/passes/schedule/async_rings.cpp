@@ -190,7 +190,7 @@ class PipelinedLoops {
     // Fills the slot of iteration `step` (counted from 0), if there is one.
     auto issue = [&](const Expr& step) {
       Body code;
-      for (const Brought& b : brought) append(code, queued(in_slot(step).body(turn_of_copy(b, add(n.begin, step)))));
+      for (const Brought& b : brought) append(code, in_slot(step).body(turn_of_copy(b, add(n.begin, step))));
       return fill(ring, turn(step), {std::move(code)}, at, binary(BinaryOp::Lt, step, n.extent));
     };
     // Which rows that iteration gathers, and where its copies read, or the last one: there may be none after it.
@@ -287,17 +287,6 @@ class PipelinedLoops {
     }
     return rest;
   }
-  // What maps store is there once the queue is waited for.
-  static Body queued(const Body& code) {
-    return rewrite(code, [](const Stmt& s) -> std::optional<Body> {
-      const auto* n = s.as<Store>();
-      if (!n) return std::nullopt;
-      Store later = *n;
-      later.queue = Queue::CpAsync;
-      return Body{make_stmt(std::move(later), s->location)};
-    });
-  }
-
   TileProgram& p_;
   Launch& launch_;
   const bool may_gather_;

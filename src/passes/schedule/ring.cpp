@@ -26,9 +26,14 @@ Element full_of(const SlotRing& r, const Expr& slot, int64_t panel) {
   return {r.full, {add(mul(slot, constant(i32, r.panels)), constant(i32, panel))}};
 }
 
-// The copies of a panel as ones that the ring hears of.
+// The copies of a panel as ones that the ring hears of, and what its maps store.
 Body told(const SlotRing& r, const Element& full, const Body& code) {
   return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
+    if (const auto* store = s.as<Store>()) {
+      Store later = *store;
+      later.queue = Queue::CpAsync;
+      return Body{make_stmt(std::move(later), s->location)};
+    }
     if (!s.as<Copy>()) return std::nullopt;
     Copy c = *s.as<Copy>();
     if (r.filled == Filled::CpAsync)
@@ -51,11 +56,13 @@ SlotRing open_ring(TileProgram& p, const Launch& launch, const std::string& name
   if (r.released != Released::Never)
     for (BufferId tile : r.tiles) {
       // TMA knows rows of a matrix, and no vectors.
-      const bool vector = r.filled == Filled::TmaBytes && p.buffer(tile).rank() == 1;
+      const bool by_tma = r.filled == Filled::TmaBytes || r.filled == Filled::Threads;
+      const bool vector = by_tma && p.buffer(tile).rank() == 1;
       r.slots_of.push_back(ring_of(p, vector ? row_of(p, tile) : tile, r.slots));
     }
   if (r.filled != Filled::CpAsync)
-    r.full = new_barriers(p, launch, BarrierUse::Full, name + "_full", r.slots * r.panels, 1);
+    r.full = new_barriers(p, launch, BarrierUse::Full, name + "_full", r.slots * r.panels,
+                          r.filled == Filled::Threads ? r.threads + (r.bytes > 0 ? 1 : 0) : 1);
   if (r.released == Released::Arrive)
     r.empty = new_barriers(p, launch, BarrierUse::Empty, name + "_empty", r.slots, r.peer ? 2 * consumers : consumers);
   return r;
@@ -81,12 +88,13 @@ Body fill(const SlotRing& r, const Turn& turn, std::vector<Body> panels, Locatio
   wait_empty(r, turn, at, out);
   for (size_t i = 0; i < panels.size(); ++i) {
     const Element full = r.full.valid() ? full_of(r, turn.slot, static_cast<int64_t>(i)) : Element{};
-    if (r.filled == Filled::TmaBytes)
+    if (r.bytes > 0 && (r.filled == Filled::TmaBytes || r.filled == Filled::Threads))
       out.push_back(make_stmt(Expect{full, constant(i32, r.bytes / r.panels), true}, at));
     Body code = r.filled == Filled::Arrive ? std::move(panels[i]) : told(r, full, panels[i]);
     if (exists && constant_int(exists) != 1) code = {make_stmt(If{exists, std::move(code), {}}, at)};
     out.insert(out.end(), code.begin(), code.end());
     if (r.filled == Filled::Arrive) out.push_back(arrive_by_warps(full, at));
+    if (r.filled == Filled::Threads) out.push_back(make_stmt(Arrive{full, {}, Queue::CpAsync, ArriveBy::Thread}, at));
   }
   if (r.filled == Filled::CpAsync) out.push_back(make_stmt(Commit{Queue::CpAsync}, at));
   return out;

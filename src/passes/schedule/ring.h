@@ -10,6 +10,8 @@ struct SlotRing {
     TmaBytes,  // by copies that tell `full` of their bytes
     Arrive,    // by a warp, which arrives at `full` when it is done
     CpAsync,   // by the consumers themselves: a fill is a group of the queue cp_async
+    Threads,   // by cp.async of the producer's threads, each of which arrives at `full`, beside copies that tell it of
+               // their bytes
   };
   enum class Released : uint8_t {
     Arrive,  // by warps that arrive at `empty`
@@ -18,7 +20,8 @@ struct SlotRing {
   };
   std::vector<ir::BufferId> tiles = {};  // as the program has them
   int64_t slots = 1;
-  int64_t bytes = 0;   // of a slot: TmaBytes
+  int64_t bytes = 0;   // that come by TMA, of a slot
+  int64_t threads = 0;  // of the producer: Threads
   int64_t panels = 1;  // pieces of a fill that come one by one, each with an mbarrier of its own: TmaBytes
   Filled filled = Filled::TmaBytes;
   Released released = Released::Arrive;

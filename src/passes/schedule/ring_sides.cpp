@@ -58,10 +58,15 @@ class SidesWriter {
     for (const Ring& r : rings_) {
       std::string name;
       for (BufferId t : r.tiles) name += (name.empty() ? "" : "_") + p_.buffer(t).name;
-      SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.bytes};
+      SlotRing slots{.tiles = r.tiles, .slots = r.slots, .bytes = r.by_tma};
+      if (r.gathers()) slots.filled = SlotRing::Filled::Threads, slots.threads = loading_threads();
       if (std::ranges::find(r.tiles, plan_.work.shared()) != r.tiles.end()) slots.peer = other_block(launch_);
       slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
     }
+  }
+  int64_t loading_threads() const {
+    const auto loads = std::ranges::find(plan_.roles, plan::Role::Job::Load, &plan::Role::job);
+    return loads == plan_.roles.end() ? launch_.threads[0] : loads->loading * kWarpThreads;
   }
   const SlotRing& slots_of(const Ring& r) const { return slots_[static_cast<size_t>(&r - rings_.data())]; }
 
@@ -176,10 +181,14 @@ class SidesWriter {
                                                          : std::nullopt;
     };
     const bool alone = std::ranges::count_if(in, [&](const Stmt& s) { return r.has(s) && beyond(s); }) == 1;
-    Body out, copies;
+    Body out, copies, gathers;
     passes::Part part{constant(boolean, int64_t{1}), {}, constant(i32, int64_t{0})};
     for (const Stmt& s : in) {
       if (!r.has(s)) continue;
+      if (!s.as<Copy>()) {
+        append(gathers, into_slots(names).body(renamed(p_, substitute(Body{s}, names))));
+        continue;
+      }
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
       // A block that brings half of a tile for both receives all of it.
       const int64_t bytes = bytes_of(c.to, p_);
@@ -191,6 +200,7 @@ class SidesWriter {
         take_whole(c, bytes, s->location, part);
       copies.push_back(make_stmt(std::move(c), s->location));
     }
+    append(copies, std::move(gathers));  // TMA is at work beside them
     append(out, clips ? passes::fill(slots_of(r), turn(r, names), std::move(copies), first_round(r, names, part), at)
                       : passes::fill(slots_of(r), turn(r, names), {std::move(copies)}, at));
     return out;

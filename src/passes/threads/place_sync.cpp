@@ -6,7 +6,9 @@
 #include "analysis/slope.h"
 #include "analysis/slots_apart.h"
 #include "analysis/thread_index.h"
+#include "ir/any_in.h"
 #include "ir/effects.h"
+#include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/role_groups.h"
@@ -491,6 +493,7 @@ class SyncPlacer {
     if (const auto* n = s.as<If>(); n && u_.is_uniform_control(s) && agree(n->condition, s)) return branch(*n, s, out);
     Touches mine;
     collect(s, mine);
+    if (all_arrive_behind(s)) std::erase_if(mine, [](const Touch& t) { return t.begins; });
     if (u_.is_uniform_control(s)) order(mine, s->location, out);  // else it is no place for a barrier
     out.push_back(s);
     if (const auto* n = s.as<Gemm>(); n && n->completion.queue == Queue::Wgmma)
@@ -502,6 +505,26 @@ class SyncPlacer {
     // wrote.
     if (const auto* n = s.as<Wait>(); n && told_by_copies_.contains(n->barrier.buffer) && copies_are_read_async())
       out.push_back(make_stmt(Fence{FenceProxy::Async, {}}, s->location));
+  }
+  // Whether every thread has to arrive, behind this statement, at the mbarrier that hears of what it begins: the phase
+  // ends for nobody before all have passed what they waited for.
+  bool all_arrive_behind(const Stmt& s) const {
+    const auto* copy = s.as<Copy>();
+    const Element* told = is_begun_here(s) ? &s.as<Expect>()->barrier : copy ? &copy->completion.barrier : nullptr;
+    if (!told || !told->valid()) return false;
+    const Threads all = threads_of_role().value_or(Threads{0, launch_.thread_count()});
+    const std::vector<int64_t>& counts = p_.buffer(p_.root(told->buffer)).arrive_counts;
+    if (std::ranges::any_of(counts, [&](int64_t n) { return n < all.end - all.begin; })) return false;
+    for (const Stmt& x : behind_.back()) {
+      if (may_jump({x})) return false;
+      const auto* n = x.as<Arrive>();
+      if (n && n->by == ArriveBy::Thread && !n->cta && u_.is_uniform_control(x) && n->barrier.buffer == told->buffer &&
+          equal(n->barrier.indices, told->indices))
+        return std::ranges::none_of(told->indices, [](const Expr& e) {
+          return any_in(e, [](const Expr& i) { return i.as<Load>() != nullptr; });
+        });
+    }
+    return false;
   }
   // What is open when all warps arrive for a turn, who waits for his next one knows.
   void pass_turn_on(const Arrive& n, bool spelled) {
