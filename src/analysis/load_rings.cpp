@@ -87,7 +87,8 @@ class RingSearch {
         continue;
       }
       if (const auto gathered = gathers(body, i)) {
-        if (!gathered->rows && is_known_to_loader(s)) ring(body, i, gathered->tile);
+        const Body rows = gathered->rows ? Body{body[*gathered->rows]} : Body{};
+        if (is_known_to_loader(s) && (rows.empty() || is_known_to_loader(rows[0]))) ring(body, i, gathered->tile, rows);
         if (!is_moved(out_.rings, s))
           out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
                                   p_.buffer(gathered->tile).name);
@@ -120,10 +121,15 @@ class RingSearch {
                      nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_;
     return may ? brought_tile(p_, launch_, *nest_.back(), i) : std::nullopt;
   }
-  // Whether the loader's threads find the same elements as those that compute.
+  // Whether the loader's threads find the same elements as those that compute: from memory, or by a fragment of rows.
   bool is_known_to_loader(const Stmt& s) const {
     bool known = true;
-    walk_exprs({s}, [&](const Expr& e) { known = known && !is_of_math(e) && !is_of_thread(e); });
+    walk_exprs({s}, [&](const Expr& e) {
+      const auto* n = e.as<Load>();
+      const bool of_rows = n && p_.buffer(p_.root(n->buffer)).space == Space::Fragment;
+      known =
+          known && !names_result(e) && !is_of_thread(e) && (!n || of_rows || !is_of_math(load(n->buffer, {}, e->type)));
+    });
     return known;
   }
   // Whether threads may disagree about it: a loader would not know whose value counts.
@@ -141,8 +147,9 @@ class RingSearch {
     if (const auto* n = s.as<Atomic>()) out_.results.insert(n->result);
     if (const auto* n = s.as<Call>()) out_.results.insert(n->result);
   }
-  void ring(const Body& body, size_t at, BufferId id) {
+  void ring(const Body& body, size_t at, BufferId id, const Body& rows = {}) {
     FoundRing r;
+    r.rows = rows;
     if (names_as_a_whole(launch_.body, id)) return;
     for (size_t i = at + 1; i < body.size(); ++i) {
       if (!mentions(body[i], id)) continue;
@@ -181,6 +188,7 @@ class RingSearch {
     const int64_t bytes = bytes_on_chip(p_.buffer(id)), by_tma = body[at].as<Copy>() ? bytes : 0;
     const auto join = [&](FoundRing& with) {
       with.copies.push_back(body[at]), with.tiles.push_back(id), with.bytes += bytes, with.by_tma += by_tma;
+      with.rows.insert(with.rows.end(), rows.begin(), rows.end());
     };
     // Neighbours that are used by the same statements share a ring.
     if (FoundRing* last = out_.rings.empty() ? nullptr : &out_.rings.back();
@@ -250,7 +258,9 @@ class RingSearch {
 }  // namespace
 
 bool is_moved(const std::vector<FoundRing>& rings, const Stmt& s) {
-  return std::any_of(rings.begin(), rings.end(), [&](const FoundRing& r) { return r.has(s); });
+  return std::ranges::any_of(rings, [&](const FoundRing& r) {
+    return r.has(s) || std::ranges::any_of(r.rows, [&](const Stmt& x) { return &*x == &*s; });
+  });
 }
 
 bool holds_copies(const std::vector<FoundRing>& rings, const Stmt& s) {

@@ -10,6 +10,7 @@ namespace tilewright::analysis {
 struct FoundRing {
   std::vector<ir::Stmt> copies;             // in one body: copies, and maps that gather what cp.async brings
   std::vector<ir::BufferId> tiles;          // as the program has them
+  std::vector<ir::Stmt> rows = {};          // of the same body: what says which rows maps gather
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
@@ -28,7 +29,7 @@ struct FoundRing {
 // What is done in a turn of its loop that fills it.
 inline const ir::Body& turn_of(const FoundRing& r) { return r.gate ? *r.gate : r.nest.back()->body; }
 
-// Whether the statement is a copy of a ring's.
+// Whether the statement is a ring's, which the loader has.
 bool is_moved(const std::vector<FoundRing>& rings, const ir::Stmt& s);
 bool holds_copies(const std::vector<FoundRing>& rings, const ir::Stmt& s);
 

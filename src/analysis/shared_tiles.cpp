@@ -31,6 +31,8 @@ class PairSearch {
     why_ = why_no_cluster(launch_, false);
     if (!why_.empty()) return std::nullopt;
     const auto copy = copy_of(name);
+    const bool gathered = !copy && std::ranges::count(names(), name) > 0;
+    if (gathered) return refuse("'{}' is gathered by threads", name);
     if (!copy) return refuse("no ring of a pipelined loop brings '{}'", name);
     if (copy->im2col.present()) return refuse("'{}' is patches of an image", name);
     const Buffer& tile = p_.buffer(copy->to.buffer);
@@ -62,7 +64,7 @@ class PairSearch {
   const Copy* copy_of(const std::string& name) const {
     for (const FoundRing& r : found_.rings)
       for (const Stmt& s : r.copies)
-        if (const auto* c = s.as<Copy>(); r.ahead && p_.buffer(c->to.buffer).name == name) return c;
+        if (const auto* c = s.as<Copy>(); c && r.ahead && p_.buffer(c->to.buffer).name == name) return c;
     return nullptr;
   }
   bool depends(const Expr& e, size_t d) const {

@@ -143,7 +143,9 @@ class Decider {
     return std::move(plan_);
   }
 
-  bool gathers() const { return std::ranges::any_of(rings(), [](const FoundRing& r) { return r.gathers(); }); }
+  bool gathers() const {
+    return std::ranges::any_of(rings(), [](const FoundRing& r) { return r.gathers(); });
+  }
   Registers registers_for(int64_t math) const {
     if (gathers()) return kOfGatherers[std::min<int64_t>(math / kGroup, kMostGroups)];
     const bool many = product_registers(math) > kManyOfProducts;
@@ -154,8 +156,8 @@ class Decider {
   }
   void give_roles(int64_t math, bool alternating, const Registers& registers) {
     const int64_t warps = math / kWarpThreads, instances = alternating ? 2 : 1;
-    plan_.roles.push_back({Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader,
-                           gathers() ? kGroupWarps : 1});
+    plan_.roles.push_back(
+        {Role::Job::Load, warps, kGroup / kWarpThreads, registers.loader, gathers() ? kGroupWarps : 1});
     for (int64_t i = 0; i < instances; ++i)
       plan_.roles.push_back({Role::Job::Compute, i * warps / instances, warps / instances, registers.math, 0,
                              alternating ? Role::Takes::TilesInTurn : Role::Takes::All, i, instances});

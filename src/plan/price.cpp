@@ -54,7 +54,8 @@ constexpr double kTurnAlone = 170;
 // Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted to
 // 2026-11-29-slots.json); and of a turn, however many slots there are (fitted).
 constexpr double kRoundTrip = 1200, kLeastTurn = 240;
-// Clocks of a loader's warp for each cp.async of its threads, and around those of a turn (instructions of convolutions).
+// Clocks of a loader's warp for each cp.async of its threads, and around those of a turn (instructions of
+// convolutions).
 constexpr double kGather = 16, kTurnOfGathers = 80, kGatheredBytes = 16;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows, bench/results/2026-11-28-random-3.json and -4.json: 6.1 to 7.0).
@@ -359,8 +360,8 @@ class Pricer {
   bool is_gathered(const Map& m) const {
     const auto* store = m.body.empty() ? nullptr : m.body.back().as<Store>();
     return store && plan_.has_loader() && std::ranges::any_of(plan_.rings, [&](const Ring& r) {
-      return std::ranges::find(r.tiles, store->to.buffer) != r.tiles.end();
-    });
+             return std::ranges::find(r.tiles, store->to.buffer) != r.tiles.end();
+           });
   }
   void gather(const Map& m, double times) {
     const double of_point = p_.buffer(m.body.back().as<Store>()->to.buffer).type.bits / 8.0;

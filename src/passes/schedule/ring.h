@@ -20,9 +20,9 @@ struct SlotRing {
   };
   std::vector<ir::BufferId> tiles = {};  // as the program has them
   int64_t slots = 1;
-  int64_t bytes = 0;   // that come by TMA, of a slot
+  int64_t bytes = 0;    // that come by TMA, of a slot
   int64_t threads = 0;  // of the producer: Threads
-  int64_t panels = 1;  // pieces of a fill that come one by one, each with an mbarrier of its own: TmaBytes
+  int64_t panels = 1;   // pieces of a fill that come one by one, each with an mbarrier of its own: TmaBytes
   Filled filled = Filled::TmaBytes;
   Released released = Released::Arrive;
   bool filled_in_turn = false;  // CpAsync: behind its last reader, not behind the wait of the next turn

@@ -155,7 +155,9 @@ class SidesWriter {
         name_turns(*loop, s->location, out);
         Substitution inside = names;
         inside[loop->var] = var(f.var, p_.var(f.var).type);
+        append(out, rows_at(*loop, names, f.begin));
         f.body = loader(loop->body, inside);
+        append(f.body, next_rows(*loop, names, f));
         out.push_back(make_stmt(std::move(f), s->location));
         count_turns(*loop, names, s->location, out);
       } else if (const auto* n = s.as<If>(); n && holds_copies(rings_, s)) {
@@ -165,6 +167,23 @@ class SidesWriter {
       }
     }
     return out;
+  }
+  // Which rows maps gather in that turn of the loop, which has no wait for memory then. `changing`: in each turn
+  // others.
+  Body rows_at(const For& loop, Substitution names, const Expr& turn, bool changing = false) {
+    names[loop.var] = turn;
+    Body out;
+    for (const Ring& r : rings_)
+      for (const Stmt& s : r.rows)
+        if (!r.nest.empty() && r.nest.back() == &loop && (!changing || used_vars(Body{s}).contains(loop.var)))
+          append(out, renamed(p_, substitute(Body{s}, names)));
+    return out;
+  }
+  // Those of the turn behind `f`'s, or of the last: there may be none after it.
+  Body next_rows(const For& loop, const Substitution& names, const For& f) {
+    const DType type = p_.var(f.var).type;
+    const Expr one = constant(type, int64_t{1}), last = sub(add(f.begin, f.extent), one);
+    return rows_at(loop, names, binary(BinaryOp::Min, add(var(f.var, type), one), last), true);
   }
   static For serial(const For& n) {
     For f = n;
@@ -180,7 +199,7 @@ class SidesWriter {
       return clips && c.to.buffer != plan_.work.shared() ? analysis::beyond_its_tensor(c, *r.nest.back(), launch_, p_)
                                                          : std::nullopt;
     };
-    const bool alone = std::ranges::count_if(in, [&](const Stmt& s) { return r.has(s) && beyond(s); }) == 1;
+    const bool alone = std::ranges::count_if(in, [&](const Stmt& s) { return clips && r.has(s) && beyond(s); }) == 1;
     Body out, copies, gathers;
     passes::Part part{constant(boolean, int64_t{1}), {}, constant(i32, int64_t{0})};
     for (const Stmt& s : in) {
