@@ -88,7 +88,8 @@ class RingSearch {
       }
       if (const auto gathered = gathers(body, i)) {
         const Body rows = gathered->rows ? Body{body[*gathered->rows]} : Body{};
-        if (is_known_to_loader(s) && (rows.empty() || is_known_to_loader(rows[0]))) ring(body, i, gathered->tile, rows);
+        if (only_multiplies(body) && is_known_to_loader(s) && (rows.empty() || is_known_to_loader(rows[0])))
+          ring(body, i, gathered->tile, rows);
         if (!is_moved(out_.rings, s))
           out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
                                   p_.buffer(gathered->tile).name);
@@ -120,6 +121,18 @@ class RingSearch {
     const bool may = map && map->vars.size() > 1 && !nest_.empty() && &body == &nest_.back()->body &&
                      nest_.back()->kind == LoopKind::Pipelined && nest_.back()->stages > 1 && !jumps_;
     return may ? brought_tile(p_, launch_, *nest_.back(), i) : std::nullopt;
+  }
+  // Whether the loop does nothing but bring tiles and multiply. Beside other code (attention) the threads that compute
+  // gather: they need the registers that a loader's would have.
+  bool only_multiplies(const Body& body) const {
+    std::set<const StmtNode*> brings;
+    for (size_t i = 0; i < body.size(); ++i)
+      if (const auto found = gathers(body, i)) {
+        brings.insert(&*body[i]);
+        if (found->rows) brings.insert(&*body[*found->rows]);
+      }
+    return std::ranges::all_of(
+        body, [&](const Stmt& s) { return brings.contains(&*s) || s.as<Copy>() || s.as<Let>() || s.as<Gemm>(); });
   }
   // Whether the loader's threads find the same elements as those that compute: from memory, or by a fragment of rows.
   bool is_known_to_loader(const Stmt& s) const {

@@ -359,7 +359,8 @@ class Pricer {
   // Whether the loader's threads bring the map's tile.
   bool is_gathered(const Map& m) const {
     const auto* store = m.body.empty() ? nullptr : m.body.back().as<Store>();
-    return store && plan_.has_loader() && std::ranges::any_of(plan_.rings, [&](const Ring& r) {
+    const bool by_threads = plan_.has_loader() && !plan_.takes(Role::Takes::IterationsInTurn);
+    return store && by_threads && std::ranges::any_of(plan_.rings, [&](const Ring& r) {
              return std::ranges::find(r.tiles, store->to.buffer) != r.tiles.end();
            });
   }
