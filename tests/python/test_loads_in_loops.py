@@ -46,7 +46,8 @@ def test_patches_of_an_image_come_by_cp_async(channels, block):
     """Nine times the channels is no power of two, and a tile may hold several pixels: pieces of 16 bytes are whole all the same."""
     program = convolution(channels, block)
     text = text_of(program)
-    assert text.count("cp.async.cg.shared.global") >= 4 and "cp.async.bulk.tensor" not in text
+    assert "cp.async.cg.shared.global" in text and "cp.async.bulk.tensor" in text  # the weights by TMA
+    assert "tw_arrive_copied(" in text.partition("tw_take_registers")[0]  # the loader's threads gather
     rng = np.random.default_rng(0)
     data = rng.standard_normal((1, 8, 8, channels)).astype("float16")
     weight = (rng.standard_normal((9 * channels, 64)) / 16).astype("float16")
@@ -61,8 +62,9 @@ def test_patches_that_pieces_do_not_divide_are_read_by_elements():
     assert "cp.async.cg" not in text_of(convolution(20, 32)).partition("weights")[0]
 
 
-def test_gathered_rows_take_the_others_along():
-    """A loader of TMA would leave the gathering to threads that wait for it in each turn: all tiles of the loop come by cp.async."""
+@pytest.mark.parametrize("scaled", [False, True])
+def test_gathered_rows_and_the_others_come_together(scaled):
+    """The loader's threads gather beside TMA. Where the loop does more than multiply, those who compute gather, and all tiles come by cp.async."""
 
     @T.prim_func
     def main(A: T.Tensor((128, 128), "bfloat16"), B: T.Tensor((64, 128), "bfloat16"), index: T.Tensor((64,), "int32"), C: T.Tensor((64, 64), "float32")):
@@ -76,18 +78,29 @@ def test_gathered_rows_take_the_others_along():
                     a[i, j] = A[index[i], k * 32 + j]
                 T.copy(B[0, k * 32], b)
                 T.gemm(a, b, c, transpose_B=True)
+                if scaled:
+                    for i, j in T.Parallel(64, 64):
+                        c[i, j] = c[i, j] * T.if_then_else(k < 2, 2.0, 1.0)
             T.copy(c, C)
 
     text = text_of(main)
-    assert "cp.async.bulk.tensor" not in text and text.count("cp.async.cg.shared.global") >= 4 and "wgmma" in text
+    assert "wgmma" in text
     explained = str(tw.compile(main, target="cuda -arch=sm_90a").explain("sm_90a"))
-    assert "'a' comes by cp.async: the rows of it are found one by one" in explained
+    if scaled:
+        assert "cp.async.bulk.tensor" not in text and text.count("cp.async.cg.shared.global") >= 4
+        assert "'a' comes by cp.async: the rows of it are found one by one" in explained
+    else:
+        assert "cp.async.bulk.tensor" in text and "tw_arrive_copied(" in text
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(0)
     A, B = (torch.randn(n, 128, generator=generator).bfloat16() for n in (128, 64))
     index = torch.randint(0, 128, (64,), generator=generator, dtype=torch.int32)
     got = run(main, A, B, index, torch.zeros(64, 64))
-    assert (got - A[index.long()].float() @ B.float().T).abs().max() < 1e-2
+    a, b = A[index.long()].float(), B.float()
+    wanted = a @ b.T
+    if scaled:
+        wanted = 4 * a[:, :32] @ b[:, :32].T + 2 * a[:, 32:64] @ b[:, 32:64].T + a[:, 64:] @ b[:, 64:].T
+    assert (got - wanted).abs().max() < 2e-2
 
 
 def guarded(M, N, static=True):
