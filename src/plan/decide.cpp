@@ -44,9 +44,11 @@ constexpr int64_t kWide = 128;
 constexpr int64_t kManyOfOne = 192;  // registers of products beyond which there is no room for two turns' values
 constexpr int64_t kManyOfFour = 80;  // of a thread of four warpgroups, which has 112
 constexpr Registers kOfSymbols = {56, 224};  // where the loader computes addresses from extents or indices it is given
-// Where all threads of the loader gather, by the warpgroups that compute; of blocks side by side.
-constexpr Registers kOfGatherers[] = {{0, 0}, {0, 0}, {56, 224}, {56, 152}, {64, 104}};
-constexpr Registers kGathererSideBySide = {56, 200};
+// Where all threads of the loader gather, by the warpgroups that compute: each keeps where its pieces of a tile lie
+// (twelve of 192 rows of 128 bytes want 64 and more). Of two that have more than kWide accumulators; of blocks side by
+// side.
+constexpr Registers kOfGatherers[] = {{0, 0}, {0, 0}, {88, 208}, {80, 144}, {64, 104}};
+constexpr Registers kGathererOfWide = {56, 224}, kGathererSideBySide = {80, 176};
 // Of a loader's and of a team's threads, where teams take iterations in turn; where rows are gathered.
 constexpr Registers kOfCopies = {24, 240}, kOfGathers = {40, 232};
 // Slots of a pipelined loop's rings, where there is room: with one, a program of one stage, the loader would bring
@@ -147,6 +149,7 @@ class Decider {
     return std::ranges::any_of(rings(), [](const FoundRing& r) { return r.gathers(); });
   }
   Registers registers_for(int64_t math) const {
+    if (gathers() && math == 2 * kGroup && widest_accumulator() > kWide) return kGathererOfWide;
     if (gathers()) return kOfGatherers[std::min<int64_t>(math / kGroup, kMostGroups)];
     const bool many = product_registers(math) > kManyOfProducts;
     if (math == 2 * kGroup && many != limits_.other_registers) return kOfManyAccumulators;
