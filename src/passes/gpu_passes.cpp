@@ -59,6 +59,7 @@
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
 #include "passes/tile/spread_pairs.h"
+#include "passes/tile/store_as_made.h"
 #include "passes/tile/sum_copies.h"
 #include "passes/tile/turn_in_registers.h"
 #include "passes/tile/turns_as_atomics.h"
@@ -442,6 +443,10 @@ constexpr GpuPass kPlanPasses[] = {
      .what = "maps that transpose memory do so through a fragment, with vectors on both sides",
      .here = "behind copies_to_maps: copies that transpose are maps",
      .run = on_tiles<turn_in_registers>},
+    {.name = "store_as_made",
+     .what = "elements that leave for memory are stored by the map that makes them",
+     .here = "behind turn_in_registers: maps that transpose memory have another order",
+     .run = on_tiles<store_as_made>},
     {.name = "spread_pairs",
      .what = "scratch that TMA adds accumulators to has its columns in another order",
      .here = "behind copies_to_maps: all that touches it is elements, but for TMA",

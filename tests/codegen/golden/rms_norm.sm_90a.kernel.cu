@@ -88,19 +88,11 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm_kernel(uint16_t* X, c
   // norm.cpp:25
   #pragma unroll
   for (int32_t r = 0; r < 4; ++r) {
-    #pragma unroll
-    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-      x[r * 8 + r_1] = x[r * 8 + r_1] * scale[0] * w[r * 8 + r_1];
-    }
-  }
-  // norm.cpp:26
-  #pragma unroll
-  for (int32_t r = 0; r < 4; ++r) {
     alignas(16) uint16_t Y_vector[8];
-    __float22bfloat162_rn(Y_vector, x[r * 8], x[r * 8 + 1]);
-    __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
-    __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
-    __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
+    __float22bfloat162_rn(Y_vector, x[r * 8] * scale[0] * w[r * 8], x[r * 8 + 1] * scale[0] * w[r * 8 + 1]);
+    __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2] * scale[0] * w[r * 8 + 2], x[r * 8 + 3] * scale[0] * w[r * 8 + 3]);
+    __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4] * scale[0] * w[r * 8 + 4], x[r * 8 + 5] * scale[0] * w[r * 8 + 5]);
+    __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6] * scale[0] * w[r * 8 + 6], x[r * 8 + 7] * scale[0] * w[r * 8 + 7]);
     tw_store((uint4*)&Y[r * 1024 + tx * 8 + by * 4096], *(const uint4*)Y_vector);
   }
 }

@@ -124,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, ui
   // softmax.cpp:22
   #pragma unroll
   for (int32_t r = 0; r < 4; ++r) {
+    alignas(16) uint16_t Y_vector[8];
     alignas(16) float quotient[8];
     float least;
     const float divisor = total[0];
@@ -159,19 +160,10 @@ extern "C" __global__ void __launch_bounds__(128) softmax_kernel(uint16_t* X, ui
         }
       }
     }
-    #pragma unroll
-    for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-      x[r * 8 + r_1] = quotient[r_1];
-    }
-  }
-  // softmax.cpp:23
-  #pragma unroll
-  for (int32_t r = 0; r < 4; ++r) {
-    alignas(16) uint16_t Y_vector[8];
-    __float22bfloat162_rn(Y_vector, x[r * 8], x[r * 8 + 1]);
-    __float22bfloat162_rn(&Y_vector[2], x[r * 8 + 2], x[r * 8 + 3]);
-    __float22bfloat162_rn(&Y_vector[4], x[r * 8 + 4], x[r * 8 + 5]);
-    __float22bfloat162_rn(&Y_vector[6], x[r * 8 + 6], x[r * 8 + 7]);
+    __float22bfloat162_rn(Y_vector, quotient[0], quotient[1]);
+    __float22bfloat162_rn(&Y_vector[2], quotient[2], quotient[3]);
+    __float22bfloat162_rn(&Y_vector[4], quotient[4], quotient[5]);
+    __float22bfloat162_rn(&Y_vector[6], quotient[6], quotient[7]);
     tw_store((uint4*)&Y[r * 1024 + tx * 8 + by * 4096], *(const uint4*)Y_vector);
   }
 }
