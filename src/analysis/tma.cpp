@@ -102,4 +102,34 @@ std::string tma_misfit_as_row(const Copy& copy, const ProgramTables& p) {
   return misfit(into, into.to, row, box_columns(row), p);
 }
 
+bool is_one_run(const Copy& c, const Buffer& to, const ProgramTables& p) {
+  const Buffer& from = p.buffer(c.from.buffer);
+  if (c.combine != ir::Combine::None || c.im2col.present() || c.multicast != 0) return false;
+  if (from.space != Space::Global || to.space != Space::Shared || from.type != to.type) return false;
+  // Views and strides of the program's own say otherwise where elements are.
+  if (from.is_view() || from.address || from.offset || !from.strides.empty() || begins_anywhere(from) || to.is_view() ||
+      to.layout.kind != LayoutHint::None)
+    return false;
+  const auto row = from.shape.empty() ? std::nullopt : constant_int(from.shape.back());
+  if (!row || *row <= kMaxBox || *row * from.type.storage_bits() % (kStrideBytes * 8) != 0) return false;
+  if (constant_int(c.from.min.back()) != 0 || constant_int(c.from.extent.back()) != row) return false;
+  const auto is_row = [&](const Region& r) {
+    for (size_t d = 0; d + 1 < r.extent.size(); ++d)
+      if (constant_int(r.extent[d]) != 1) return false;
+    return constant_int(r.extent.back()) == row;
+  };
+  return is_row(c.from) && is_row(c.to) && constant_int(c.to.min.back()) == 0 && constant_int(to.shape.back()) == row;
+}
+
+std::vector<Expr> inside_of_tensor(const Copy& c, const ProgramTables& p) {
+  const Buffer& from = p.buffer(c.from.buffer);
+  std::vector<Expr> out;
+  for (size_t d = 0; d + 1 < from.rank(); ++d) {
+    const Expr at = widen(c.from.min[d]);
+    out.push_back(binary(BinaryOp::Le, wide(0), at));
+    out.push_back(binary(BinaryOp::Lt, at, widen(from.shape[d])));
+  }
+  return out;
+}
+
 }  // namespace tilewright::analysis

@@ -1,6 +1,7 @@
 // What TMA can copy between global and shared memory.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
 
@@ -12,5 +13,12 @@ constexpr int64_t kStrideBytes = 16;  // rows of a tensor, and where boxes begin
 std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
 // Why it does not bring all of a tile of one dimension that is a row of a matrix of slots.
 std::string tma_misfit_as_row(const ir::Copy& copy, const ir::ProgramTables& program);
+
+// Whether both sides of a copy from global memory to a tile in shared memory are one run of bytes each, of whole pieces
+// of 16: all of a row that is longer than a box. One bulk copy brings it, which knows no bounds (PTX ISA,
+// cp.async.bulk). `to`: a tile that takes the place of what the copy fills.
+bool is_one_run(const ir::Copy& copy, const ir::Buffer& to, const ir::ProgramTables& program);
+// What holds where the run lies inside of its tensor.
+std::vector<ir::Expr> inside_of_tensor(const ir::Copy& copy, const ir::ProgramTables& program);
 
 }  // namespace tilewright::analysis

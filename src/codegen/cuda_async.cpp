@@ -1,5 +1,6 @@
 #include "codegen/cuda_async.h"
 
+#include "analysis/panels.h"
 #include "analysis/wgmma_blocks.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
@@ -123,6 +124,11 @@ void CudaAsync::make_tma(const std::string& name, const std::string& head, const
 void CudaAsync::tma(const Copy& n) {
   const bool hint = n.completion.queue == Queue::Prefetch, loads = hint || n.completion.barrier.valid();
   const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
+  if (const int64_t run = constant_int(global.extent.back()).value_or(0); loads && !hint && run > analysis::kMaxBox)
+    return line(fmt::format(
+        "{}({}, {}, {}, {});", helper("tw_bulk_load"), place(shared.buffer, offset(shared.buffer, shared.min)),
+        pointer_to(global.buffer, global.min), run * program_.buffer(global.buffer).type.storage_bits() / 8,
+        pointer_to(n.completion.barrier.buffer, n.completion.barrier.indices)));
   const std::string map = "&" + map_of(global, program_.buffer(shared.buffer));
   const std::vector<size_t> dims = walked_dims(global);
   const size_t rank = dims.size();

@@ -130,7 +130,7 @@ void Warp::tma_load(const TmaBox& box, const BarrierLanes& at, int64_t lane, boo
   for (int64_t r = 0; r < box.rows(); ++r) {
     const TmaRow row = box.row(r);
     me.clock = barrier.phase();
-    std::array<std::byte, 256 * 8> bytes{};  // at most 256 elements
+    std::vector<std::byte> bytes(static_cast<size_t>(box.row_bytes()));
     if (row.begin < row.end) {
       if (reads) touch_global_row(box, row, false, {}, lane);
       std::memcpy(bytes.data() + row.begin * size, box.tensor + (row.first + row.begin) * size,

@@ -61,6 +61,7 @@ std::string TmaBox::fault() const {
   if (global->type.storage_bits() % 8 != 0) return fmt::format("'{}' has elements of {}", name, global->type.name());
   if (extent.empty() || static_cast<int64_t>(extent.size()) > kMostDimensions)
     return fmt::format("'{}' has {} dimensions, not 1 to {}", name, extent.size(), kMostDimensions);
+  if (row_elements() > kMostExtent) return run_fault();
   for (const int64_t e : extent)
     if (e < 1 || e > kMostExtent) return fmt::format("an extent of the box is {}, not 1 to {}", e, kMostExtent);
   // On chip the rows lie one after the other, whatever dimensions they run over outside.
@@ -76,6 +77,23 @@ std::string TmaBox::fault() const {
                          strides[d] * element_bytes());
   if (reinterpret_cast<uintptr_t>(tensor) % kChunk != 0) return fmt::format("'{}' is not aligned to 16 bytes", name);
   return shared_fault();
+}
+
+// A run of memory as cp.async.bulk copies it, which knows no bounds.
+std::string TmaBox::run_fault() const {
+  const char* name = global->source->name.c_str();
+  if (rows() != 1 || count(shared_extent) != row_elements() || shared_extent.back() != row_elements())
+    return fmt::format("an extent of the box is {}, not 1 to {}, and it is no run", row_elements(), kMostExtent);
+  for (size_t d = 0; d < extent.size(); ++d)
+    if (min[d] < 0 || min[d] + extent[d] > shape[d])
+      return fmt::format("a bulk copy reaches beyond dimension {} of '{}'", d, name);
+  if (strides.back() != 1) return fmt::format("the elements of '{}' along its last dimension are no neighbours", name);
+  if (row_bytes() % kChunk != 0) return fmt::format("a bulk copy has {} bytes, no multiple of 16", row_bytes());
+  if (reinterpret_cast<uintptr_t>(tensor + row(0).first * element_bytes()) % kChunk != 0)
+    return fmt::format("a bulk copy begins between pieces of 16 bytes of '{}'", name);
+  const MemoryLayout* layout = shared->memory();
+  if (layout && layout->swizzle().bits > 0) return "a bulk copy knows no swizzle";
+  return start % kChunk != 0 ? "a bulk copy begins between pieces of 16 bytes of shared memory" : shared_fault();
 }
 
 // The box is one run of the layout, and the layout moves chunks as the hardware does.

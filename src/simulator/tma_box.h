@@ -36,6 +36,7 @@ struct TmaBox {
   std::string fault() const;
 
  private:
+  std::string run_fault() const;
   std::string shared_fault() const;
 };
 

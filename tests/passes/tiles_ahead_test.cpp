@@ -75,6 +75,42 @@ TEST(TilesAhead, IsTheSimulatorsToo) {
   }
 }
 
+// y = x - max(x), by rows of 32 KB.
+std::string long_rows(int64_t slots) {
+  return fmt::format(
+      "program rows {{\n  param X: float32[5, 8192]\n  param Y: float32[5, 8192]\n"
+      "  launch rows(bx: 5) threads(tx: 1024) plan(\"work persistent blocks=2\", \"ring x slots={}\") {{\n"
+      "    fragment x: float32[1, 8192]\n    fragment held: float32[24, 1024]\n    fragment most: float32[1]\n"
+      "    copy from=X[bx : 1, 0 : 8192] to=x\n    map i in 24, j in 1024 {{\n      held[i, j] = x[0, j]\n    }}\n"
+      "    reduce max from=x to=most dim=1\n    map i in 1, j in 8192 {{\n      x[i, j] = x[i, j] - most[i]\n    }}\n"
+      "    map i in 1, j in 1024 {{\n      x[i, j] = x[i, j] + held[23, j] * 0.0\n    }}\n"
+      "    copy from=x to=Y[bx : 1, 0 : 8192]\n  }}\n}}\n",
+      slots);
+}
+
+TEST(TilesAhead, LongRowsComeInBulk) {
+  for (const int64_t slots : {2, 3}) {
+    Planned p = planned(long_rows(slots));
+    ASSERT_TRUE(p.plan.brings_ahead());
+    const target::GpuTarget target = small_gpu();
+    p.program = passes::materialize_async_rings(std::move(p.program), {}, &target).program;
+    EXPECT_EQ(copies_ahead(p.program), 0);  // by cp.async
+    int64_t expected = 0;
+    ir::walk(p.program.launches[0].body, [&](const ir::Stmt& s) {
+      if (const auto* n = s.as<ir::Expect>()) expected += *ir::constant_int(n->bytes);
+    });
+    EXPECT_GE(expected, slots * 8192 * 4);
+    const NDArray x = numbers({5, 8192}, f32, 5), want = NDArray::zeros({5, 8192}, f32),
+                  got = NDArray::zeros({5, 8192}, f32);
+    expect_same_meaning(p, {x}, {5, 8192}, f32);
+    const Program program(
+        std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(long_rows(slots), "p.tile")}));
+    compile(program, {.engine = Engine::Interpreter})(x, want);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(x, got);
+    EXPECT_EQ(got.to_floats(), want.to_floats());
+  }
+}
+
 std::string refusal(const Rows& rows) {
   try {
     const ir::TileProgram p = passes::canonicalize(ir::parse(rows.text(), "p.tile"));

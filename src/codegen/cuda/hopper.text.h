@@ -118,6 +118,15 @@ __device__ __forceinline__ void tw_arrive_expect(uint64_t* barrier, uint32_t byt
                : "memory");
 }
 
+// A run of memory, none of a tensor's boxes.
+//@ tw_bulk_load: tw_shared_address
+__device__ __forceinline__ void tw_bulk_load(void* shared, const void* from, uint32_t bytes, uint64_t* full) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   tw_shared_address(shared)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(tw_shared_address(full))
+               : "memory");
+}
+
 // At the barrier of that block of the cluster, of bytes that are stored to it.
 //@ tw_arrive_expect_at: tw_shared_address
 __device__ __forceinline__ void tw_arrive_expect_at(uint64_t* barrier, uint32_t block, uint32_t bytes) {

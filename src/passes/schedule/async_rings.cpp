@@ -1,6 +1,7 @@
 #include "passes/schedule/async_rings.h"
 #include "analysis/async_copies.h"
 #include "analysis/brought_tiles.h"
+#include "analysis/tma.h"
 
 #include <set>
 
@@ -25,6 +26,9 @@ namespace {
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
 // What the matrix unit multiplies in the 2000 clocks until a slot that is asked for is full (plan/price.cpp).
 constexpr int64_t kFewMultiplies = int64_t{2000} * 2048;
+// Bytes of a fill that threads do not ask for themselves where one bulk copy brings a tile: they would for 256 clocks
+// (128 bytes in each), and their reads of shared memory wait behind that.
+constexpr int64_t kMuchToAskFor = 32768;
 
 class PipelinedLoops {
  public:
@@ -166,13 +170,19 @@ class PipelinedLoops {
     // anywhere, at the cost of another barrier: a slot is filled again in its own turn.
     if (slots < kMostSlots && turns > slots && has_room(slots + 1, brought)) ++slots;
     const bool in_turn = slots == kFewestSlots && waits_for_rows(n, brought);
+    const bool in_bulk = !in_turn && comes_in_bulk(n, brought);
     SlotRing ring{.slots = slots,
-                  .filled = SlotRing::Filled::CpAsync,
+                  .bytes = bytes_of(brought),
+                  .filled = in_bulk ? SlotRing::Filled::TmaBytes : SlotRing::Filled::CpAsync,
                   .released = SlotRing::Released::Block,
                   .filled_in_turn = in_turn};
     for (const Brought& b : brought) ring.tiles.push_back(b.tile);
-    ring = open_ring(p_, launch_, "", std::move(ring), 0);
-    auto turn = [&](const Expr& step) { return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)), {}}; };
+    const std::string name = p_.buffer(brought[0].tile).name;
+    ring = open_ring(p_, launch_, name, std::move(ring), 0);
+    auto turn = [&](const Expr& step) {
+      return Turn{binary(BinaryOp::FloorMod, step, constant(type, slots)),
+                  in_bulk ? turn_of(slots, step).parity : Expr{}};
+    };
     auto in_slot = [&](const Expr& step) {
       std::map<BufferId, IntoSlots::Slot> all;
       use_slot(ring, turn(step).slot, p_, all);
@@ -228,6 +238,7 @@ class PipelinedLoops {
       if (!moved.contains(i)) rest.push_back(n.body[i]);
     rest = without_idle_names(std::move(rest));
     // The slot is filled again behind who reads it last.
+    if (in_bulk) fence_reads(rest, brought, at);
     const size_t read = in_turn ? read_until(rest, brought) : rest.size();
     const auto from = rest.begin() + static_cast<std::ptrdiff_t>(read);
     append(loop.body, in_slot(step).body({rest.begin(), from}));
@@ -247,6 +258,28 @@ class PipelinedLoops {
       for (BufferId id : used_roots({rest[i - 1]}, p_))
         if (tiles.contains(id)) return i;
     return 0;
+  }
+  // Reads of a slot are done before a copy that no thread makes fills it again. Where the turn stores its results
+  // behind them, a fence at the next turn's barrier would wait for these stores.
+  void fence_reads(Body& rest, const std::vector<Brought>& brought, LocationId at) const {
+    size_t read = read_until(rest, brought);
+    while (read < rest.size() && rest[read].as<Reduce>()) ++read;
+    if (read == rest.size()) return;
+    rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(read), make_stmt(Fence{FenceProxy::Async, {}}, at));
+  }
+  int64_t bytes_of(const std::vector<Brought>& brought) const {
+    int64_t bytes = 0;
+    for (const Brought& b : brought) bytes += bytes_on_chip(p_.buffer(b.tile));
+    return bytes;
+  }
+  // Whether one bulk copy brings each of the tiles, which are much together.
+  bool comes_in_bulk(const For& n, const std::vector<Brought>& brought) const {
+    return target_ && target_->has.tma && bytes_of(brought) >= kMuchToAskFor &&
+           std::ranges::all_of(brought, [&](const Brought& b) {
+             const auto* c = n.body[b.at].as<Copy>();
+             return c && !b.later && b.place.size() == c->from.min.size() &&
+                    analysis::is_one_run(*c, p_.buffer(b.tile), p_) && analysis::tma_misfit(*c, p_).empty();
+           });
   }
   // Whether all blocks of the launch still run at once where these tiles have so many slots.
   bool has_room(int64_t slots, const std::vector<Brought>& brought) const {

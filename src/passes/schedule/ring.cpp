@@ -88,9 +88,11 @@ Body fill(const SlotRing& r, const Turn& turn, std::vector<Body> panels, Locatio
   wait_empty(r, turn, at, out);
   for (size_t i = 0; i < panels.size(); ++i) {
     const Element full = r.full.valid() ? full_of(r, turn.slot, static_cast<int64_t>(i)) : Element{};
-    if (r.bytes > 0 && (r.filled == Filled::TmaBytes || r.filled == Filled::Threads))
+    if (r.filled == Filled::Threads && r.bytes > 0)  // who gathers arrives whether or not there is anything
       out.push_back(make_stmt(Expect{full, constant(i32, r.bytes / r.panels), true}, at));
     Body code = r.filled == Filled::Arrive ? std::move(panels[i]) : told(r, full, panels[i]);
+    if (r.filled == Filled::TmaBytes)
+      code.insert(code.begin(), make_stmt(Expect{full, constant(i32, r.bytes / r.panels), true}, at));
     if (exists && constant_int(exists) != 1) code = {make_stmt(If{exists, std::move(code), {}}, at)};
     out.insert(out.end(), code.begin(), code.end());
     if (r.filled == Filled::Arrive) out.push_back(arrive_by_warps(full, at));
@@ -116,10 +118,15 @@ Body fill(const SlotRing& r, const Turn& turn, Body copies, Part part, LocationI
 }
 
 Body wait_full(const SlotRing& r, const Turn& turn, LocationId at, int64_t panel) {
-  if (r.filled != Filled::CpAsync) return {make_stmt(Wait{full_of(r, turn.slot, panel), turn.parity}, at)};
+  const bool block = r.released == Released::Block;
+  if (r.filled != Filled::CpAsync) {
+    Body out{make_stmt(Wait{full_of(r, turn.slot, panel), turn.parity}, at)};
+    if (block) out.push_back(make_stmt(Sync{}, at));
+    return out;
+  }
   // All slots but the one of the turn before are under way: its fill is issued behind this wait, or stands before it.
   Body out{make_stmt(Drain{Queue::CpAsync, r.slots - (r.filled_in_turn ? 1 : 2), {}}, at)};
-  if (r.released == Released::Block) out.push_back(make_stmt(Sync{}, at));
+  if (block) out.push_back(make_stmt(Sync{}, at));
   return out;
 }
 

@@ -448,6 +448,13 @@ class SyncPlacer {
     if (wanted) out.push_back(make_stmt(Fence{all ? FenceProxy::AsyncAll : FenceProxy::Async, {}}, at));
   }
 
+  // One that stands there already, of all threads.
+  void fenced_by(const Fence& n, const Stmt& s) {
+    if (n.proxy != FenceProxy::Async || role_ || !u_.is_uniform_control(s)) return;
+    for (Touch& t : open_)
+      t.fenced = t.fenced || (!t.in_flight && wants_fence(t) && p_.buffer(t.root).space == Space::Shared);
+  }
+
   // ---- statements
   void statement(const Stmt& s, Body& out) {
     if (left_) return out.push_back(s);  // nobody comes here
@@ -468,6 +475,7 @@ class SyncPlacer {
       if (n->by == ArriveBy::Warp && role_ && are_of_warp({role_->begin, role_->end})) ordered();
     }
     if (const auto* n = s.as<Expect>(); n && n->cta) fence(s->location, out);
+    if (const auto* n = s.as<Fence>()) fenced_by(*n, s);
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore)
       for (Touch& t : open_)
         if (t.commits) ++*t.commits;

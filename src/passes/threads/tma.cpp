@@ -85,6 +85,16 @@ Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, Collect
   Lowering& l = c.l;
   if (copy.completion.queue == Queue::StAsync) return stores_to_peer(copy, team, l);
   const bool loads = l.is_global(copy.from.buffer);
+  if (loads && analysis::is_one_run(copy, l.buffer(copy.to.buffer), l.program) &&
+      std::ranges::all_of(analysis::inside_of_tensor(copy, l.program),
+                          [&](const Expr& c) { return l.intervals.proves(c); })) {
+    Buffer& tensor = l.program.buffers[copy.from.buffer.index];
+    tensor.alignment = std::max(tensor.alignment, kStrideBytes);
+    Copy one = copy;
+    for (Region* r : {&one.from, &one.to})
+      for (Expr& e : r->min) e = widen(e);
+    return by_one_thread({l.make(std::move(one))}, team, l);
+  }
   if (std::string why = tma_misfit(copy, l.program); !why.empty())
     fail(Code::GpuTma, l.location(), fmt::format("this asynchronous copy is none that TMA does: {}", why),
          "copy without a barrier: the compiler then chooses how");
