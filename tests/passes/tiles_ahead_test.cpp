@@ -111,6 +111,34 @@ TEST(TilesAhead, LongRowsComeInBulk) {
   }
 }
 
+// Of loops that run once TMA brings much at a time; a loop that runs again brings it by cp.async: its turns do not say
+// how often slots have been filled.
+TEST(TilesAhead, BoxesComeToLoopsThatRunOnce) {
+  const auto text = [](const char* outer, const char* end) {
+    return fmt::format(
+        "program columns {{\n  param X: float16[448, 512]\n  param Y: float16[1, 512]\n"
+        "  launch columns(bx: 2) threads(tx: 128) {{\n    shared s: float16[64, 256]\n"
+        "    fragment x: float16[64, 256]\n    fragment most: float16[256]\n    fill to=most value=-100.0\n    {0}\n"
+        "    for k in 0..7 pipelined(stages=2) {{\n      copy from=X[k * 64 : 64, bx * 256 : 256] to=s\n"
+        "      copy from=s to=x\n      reduce max from=x to=most dim=0 clear=false\n    }}\n    {1}\n"
+        "    copy from=most to=Y[0, bx * 256 : 256]\n  }}\n}}\n",
+        outer, end);
+  };
+  for (const bool again : {false, true}) {
+    const std::string its = again ? text("for h in 0..3 {", "}") : text("", "");
+    const target::GpuTarget target = small_gpu();
+    const ir::TileProgram p =
+        passes::materialize_async_rings(passes::canonicalize(ir::parse(its, "p.tile")), {}, &target).program;
+    EXPECT_EQ(copies_ahead(p) > 0, again);
+    const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(its, "p.tile")}));
+    const NDArray x = numbers({448, 512}, f16, 7), want = NDArray::zeros({1, 512}, f16),
+                  got = NDArray::zeros({1, 512}, f16);
+    compile(program, {.engine = Engine::Interpreter})(x, want);
+    compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"})(x, got);
+    EXPECT_EQ(got.to_floats(), want.to_floats()) << again;
+  }
+}
+
 std::string refusal(const Rows& rows) {
   try {
     const ir::TileProgram p = passes::canonicalize(ir::parse(rows.text(), "p.tile"));

@@ -1,10 +1,12 @@
 #include "passes/schedule/async_rings.h"
 #include "analysis/async_copies.h"
 #include "analysis/brought_tiles.h"
+#include "analysis/panels.h"
 #include "analysis/tma.h"
 
 #include <set>
 
+#include "ir/any_in.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -26,9 +28,10 @@ namespace {
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
 // What the matrix unit multiplies in the 2000 clocks until a slot that is asked for is full (plan/price.cpp).
 constexpr int64_t kFewMultiplies = int64_t{2000} * 2048;
-// Bytes of a fill that threads do not ask for themselves where one bulk copy brings a tile: they would for 256 clocks
+// Bytes of a fill that threads do not ask for themselves where TMA brings them: they would for 256 clocks
 // (128 bytes in each), and their reads of shared memory wait behind that.
 constexpr int64_t kMuchToAskFor = 32768;
+constexpr int64_t kMostBoxes = 16;  // of a tile, by TMA
 
 class PipelinedLoops {
  public:
@@ -37,6 +40,10 @@ class PipelinedLoops {
       : p_(p), launch_(launch), may_gather_(may_gather), target_(target), notes_(notes) {}
 
   Body body(const Body& in, bool in_role) {
+    walk(in, [&](const Stmt& s) {
+      if (!s.as<For>() && !s.as<While>()) return;
+      for_each_body(s, [&](const Body& turn) { again_.merge(bound_vars(turn)); });
+    });
     return rewrite(in, [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<For>();
       if (!n || n->kind != LoopKind::Pipelined) return std::nullopt;
@@ -272,14 +279,17 @@ class PipelinedLoops {
     for (const Brought& b : brought) bytes += bytes_on_chip(p_.buffer(b.tile));
     return bytes;
   }
-  // Whether one bulk copy brings each of the tiles, which are much together.
+  // Whether few copies by TMA bring the tiles, which are much together. Products have ways of their own to read them.
   bool comes_in_bulk(const For& n, const std::vector<Brought>& brought) const {
-    return target_ && target_->has.tma && bytes_of(brought) >= kMuchToAskFor &&
-           std::ranges::all_of(brought, [&](const Brought& b) {
-             const auto* c = n.body[b.at].as<Copy>();
-             return c && !b.later && b.place.size() == c->from.min.size() &&
-                    analysis::is_one_run(*c, p_.buffer(b.tile), p_) && analysis::tma_misfit(*c, p_).empty();
-           });
+    if (!target_ || !target_->has.tma || bytes_of(brought) < kMuchToAskFor || holds<Gemm>(n.body)) return false;
+    if (again_.contains(n.var)) return false;  // its turns do not say how often slots have been filled
+    return std::ranges::all_of(brought, [&](const Brought& b) {
+      const auto* c = n.body[b.at].as<Copy>();
+      if (!c || b.later || !analysis::tma_misfit(*c, p_).empty()) return false;
+      if (analysis::is_one_run(*c, p_.buffer(b.tile), p_)) return true;
+      const int64_t columns = *constant_int(c->to.extent.back()), box = analysis::box_columns(p_, b.tile);
+      return (columns + box - 1) / box <= kMostBoxes;
+    });
   }
   // Whether all blocks of the launch still run at once where these tiles have so many slots.
   bool has_room(int64_t slots, const std::vector<Brought>& brought) const {
@@ -326,6 +336,7 @@ class PipelinedLoops {
   const target::GpuTarget* target_;
   std::vector<std::pair<LocationId, std::string>>& notes_;
   bool gathers_ = false;
+  std::set<VarId> again_;  // bound in a loop
 };
 
 }  // namespace

@@ -11,9 +11,12 @@ namespace tilewright::passes {
 struct CollectiveLowering {
   Lowering& l;
   const Placement& placement;
-  std::map<ir::BufferId, ir::BufferId> registers;   // a fragment, and the local array that holds a thread's part of it
-  OpenGroups open = {};                             // of wgmma, by the local arrays that they use
-  int loops = 0;                                    // around the statement at hand
+  std::map<ir::BufferId, ir::BufferId> registers;  // a fragment, and the local array that holds a thread's part of it
+  OpenGroups open = {};                            // of wgmma, by the local arrays that they use
+  int loops = 0;                                   // around the statement at hand
+  bool meets = false;  // in each turn of the innermost of them all threads do, whatever the turn does
+  // Whether who still reads what the statement left in the turn before is not to be waited for.
+  bool has_met_since() const { return loops == 0 || meets; }
   std::set<ir::BufferId> changed = {};              // roots, by the launch
   bool streams = false;                             // more loads of a thread are on their way than its usual registers
   std::map<ir::BufferId, WarpBox> warp_boxes = {};  // of tiles that warps bring away by themselves

@@ -96,7 +96,7 @@ class WarpJoin {
     };
     Body body;
     // For who still reads what the iteration before left.
-    if (c_.loops > 0 || round) body.push_back(c_.barrier(team_));
+    if (!c_.has_met_since() || round) body.push_back(c_.barrier(team_));
     Body write = deal(whole_, team_, l_, {}, [&](const Held& at) {
       return in_round(at, [&](const Expr& there) {
         return Body{l_.make(Store{{scratch_, {part_, there}}, load(totals_, {slot(at)}, type_)})};

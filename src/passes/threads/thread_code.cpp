@@ -3,6 +3,7 @@
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
+#include "ir/jumps.h"
 #include "ir/match.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -203,6 +204,7 @@ class ThreadCode {
     }
     if (const auto* n = s.as<While>()) {
       ++c_.loops;
+      const bool meets = std::exchange(c_.meets, false);
       const size_t mark = l_.intervals.mark();
       if (has_groups({s})) c_.open.forget_order();
       for (BufferId c : open_at_end(n->body))
@@ -210,7 +212,7 @@ class ThreadCode {
       Body inside = body(n->body, team);
       if (has_groups({s})) c_.open.forget_order();
       l_.intervals.forget(mark);
-      --c_.loops;
+      --c_.loops, c_.meets = meets;
       return {l_.make(While{guard_accesses(n->condition, l_), std::move(inside)})};
     }
     if (const auto* n = s.as<Sync>()) return sync(*n, s, team);
@@ -304,6 +306,12 @@ class ThreadCode {
     return {l_.make(Role{n.begin, n.end, body(n.body, team)})};
   }
 
+  static bool meets_in_turns(const Body& turn) {
+    return !may_jump(turn) && std::ranges::any_of(turn, [](const Stmt& s) {
+      const auto* n = s.as<Sync>();
+      return n && n->scope == SyncScope::Block;
+    });
+  }
   Body loop_of(const For& n, const Stmt& at, const Team& team) {
     if (n.kind == LoopKind::Vectorized)
       if (auto copied = lower_async_store(n, team, c_)) {
@@ -323,6 +331,7 @@ class ThreadCode {
     for (BufferId c : open_at_end(n.body))
       if (auto found = c_.registers.find(c); found != c_.registers.end()) c_.open.use_since(found->second);
     ++c_.loops;
+    const bool meets = std::exchange(c_.meets, meets_in_turns(n.body));
     const size_t mark = l_.intervals.mark();
     assume_turn(f, l_);
     const int outside = std::exchange(copy_loops_, 0);
@@ -330,7 +339,7 @@ class ThreadCode {
     if (!lanes) f.body = body(n.body, team);
     if (groups) c_.open.forget_order();
     l_.intervals.forget(mark);
-    --c_.loops;
+    --c_.loops, c_.meets = meets;
     // Unrolled, loops in loops of a thread's copies want registers for the addresses of all of them.
     if (copy_loops_ > 1 && f.kind == LoopKind::Serial)
       f.kind = LoopKind::Unroll, f.factor = goes_through_registers(n) ? 0 : 1;
