@@ -16,6 +16,7 @@ using Takes = plan::Role::Takes;
 namespace {
 
 constexpr int64_t kMaxSlots = plan::Limits{}.slots;  // of a ring: no program gains from more
+constexpr int kMostSteps = 64;                       // over what has been tried, at once
 
 // Where the search for a launch's plan stands: the best that fits is looked for from the top down. Results staged
 // beside rings that still hide latencies come first, then shorter rings without, then no loader; buffers lie over each
@@ -166,11 +167,14 @@ ThreadLowering search_plans(const TileProgram& program, const target::GpuTarget&
     const size_t launch = out.misfit->launch;
     out.tried.push_back({launch, out.attempts[launch], out.misfit->why.message});
     PlanSearch& search = searches[launch];
-    const auto is_new = [&](const TriedPlan& t) {  // a search that came by here before would for ever
-      return t.launch != launch || t.attempt != search.attempt();
-    };
-    if (search.next(out.plans[launch], out.gathering.contains(launch)) && std::ranges::all_of(out.tried, is_new))
-      continue;
+    // A search that comes by where it was before goes on from there, so that it comes to an end.
+    const auto is_new = [&](const TriedPlan& t) { return t.launch != launch || t.attempt != search.attempt(); };
+    bool found = false;
+    for (int steps = 0; !found && steps < kMostSteps; ++steps) {
+      if (!search.next(out.plans[launch], out.gathering.contains(launch))) break;
+      found = std::ranges::all_of(out.tried, is_new);
+    }
+    if (found) continue;
     const Launch& l = program.launches[launch];
     for (const std::string& line : l.plan)
       out.misfit->why.notes.push_back(
