@@ -54,9 +54,10 @@ constexpr double kTurnAlone = 170;
 // Clocks from a release until the slot is full again: a slot's round is this and the product that uses it (fitted to
 // 2026-11-29-slots.json); and of a turn, however many slots there are (fitted).
 constexpr double kRoundTrip = 1200, kLeastTurn = 240;
-// Clocks of a loader's warp for each cp.async of its threads, and around those of a turn (instructions of
-// convolutions).
-constexpr double kGather = 16, kTurnOfGathers = 80, kGatheredBytes = 16;
+// Clocks of a loader's warp for each cp.async of its threads, and around those of a turn (an H200, gathered rows and
+// convolutions in steps of 32 and 64 elements: 370 to 450 a turn of two to eight,
+// bench/results/2026-11-30-gathers.json).
+constexpr double kGather = 16, kTurnOfGathers = 330, kGatheredBytes = 16;
 // Clocks until TMA has written a line's zeros for what lies beyond a tensor: three times what a line of the L2 cache
 // takes (fitted to six products of 16 and 64 rows, bench/results/2026-11-28-random-3.json and -4.json: 6.1 to 7.0).
 constexpr double kLineBeyond = 6.5;
@@ -211,7 +212,7 @@ class Pricer {
     for (const Stmt& s : loop.body) {
       const auto* g = s.as<Gemm>();
       const auto* map = s.as<Map>();
-      if (!g && !s.as<Copy>() && !s.as<Let>() && !(map && is_gathered(*map))) return;
+      if (!g && !s.as<Copy>() && !s.as<Let>() && !(map && (is_gathered(*map) || is_of_rows(*map)))) return;
       if (g && std::exchange(product, g)) return;
     }
     if (!product || !plan_.has_loader() || plan_.takes(Role::Takes::IterationsInTurn)) return;
@@ -363,6 +364,12 @@ class Pricer {
     return store && by_threads && std::ranges::any_of(plan_.rings, [&](const Ring& r) {
              return std::ranges::find(r.tiles, store->to.buffer) != r.tiles.end();
            });
+  }
+  // Whether the map says which rows a loader's threads gather.
+  bool is_of_rows(const Map& m) const {
+    const auto* store = m.body.empty() ? nullptr : m.body.back().as<Store>();
+    return store && gathered_ > 0 && p_.buffer(store->to.buffer).type.is_integral() &&
+           p_.buffer(store->to.buffer).space == Space::Fragment;
   }
   void gather(const Map& m, double times) {
     const double of_point = p_.buffer(m.body.back().as<Store>()->to.buffer).type.bits / 8.0;

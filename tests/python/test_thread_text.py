@@ -55,13 +55,15 @@ def test_rows_that_are_looked_up_move_by_16_bytes(program):
         agree(program, x[:16], rows, np.zeros((40, 256), "float16"))
 
 
-def rows_times(columns, stages, blocks=1):
+def rows_times(columns, stages, blocks=1, plan=()):
     rows = T.dynamic("rows")
 
     @T.prim_func
     def main(A: T.Tensor((64, columns), "float16"), B: T.Tensor((rows, columns), "float16"), I: T.Tensor((128,), "int32"),
              C: T.Tensor((64, 32), "float32")):  # fmt: skip
         with T.Kernel(blocks, threads=128):
+            for line in plan:
+                T.annotate_plan(line)
             a, b = T.alloc_shared((64, columns), "float16"), T.alloc_shared((32, columns), "float16")
             c = T.alloc_fragment((64, 32), "float32")
             T.copy(A, a)
@@ -80,8 +82,10 @@ def rows_times(columns, stages, blocks=1):
 def test_rows_of_a_pipelined_loop_are_gathered_a_turn_ahead(arch):
     """By cp.async: which rows is read beside the product, behind which their slot is filled; the other slot is under way all the while.
     Where all blocks have room for a third slot, it is that which is filled."""
-    assert "cp.async into a ring of 3 slots, ahead of its loop" in str(tw.compile(rows_times(64, 2), engine="interpreter").explain(arch=arch))
-    kernel = tw.compile(rows_times(64, 2, 4096), engine="interpreter")
+    alone = ["not a loader: rows"] if arch == "sm_90a" else []  # a loader would gather them
+    few = tw.compile(rows_times(64, 2, plan=alone), engine="interpreter")
+    assert "cp.async into a ring of 3 slots, ahead of its loop" in str(few.explain(arch=arch))
+    kernel = tw.compile(rows_times(64, 2, 4096, alone), engine="interpreter")
     text = kernel.get_kernel_source(arch=arch)
     before, turn = text.split("for (int32_t k = 0; k < 4; ++k) {", 1)
     beside, behind = turn.split("cp.async.cg.shared.global", 1)

@@ -120,11 +120,30 @@ std::optional<Plan> taken(const plan::Offer& offer, const TileProgram& program, 
   return best;
 }
 
+// By how much longer than its price a loop takes whose rows all threads gather, at least (gathered rows of an H200 in
+// steps of 32 elements: 2.1 to 2.4).
+constexpr double kGatheredByAll = 2;
+
+// Whether all threads gather the rows of the launch in less time than the loader of the plan, which brings a few at a
+// turn.
+bool gathers_better_alone(const TileProgram& program, size_t number, const target::GpuTarget& target,
+                          const Plan& plan) {
+  const auto loads = std::ranges::find(plan.roles, plan::Role::Job::Load, &plan::Role::job);
+  const bool gathers =
+      loads != plan.roles.end() && loads->loading > 1 && !plan.takes(plan::Role::Takes::IterationsInTurn);
+  if (!gathers) return false;
+  const Launch& launch = program.launches[number];
+  const auto by_loader = plan::price(program, launch, plan, target), by_all = plan::price(program, launch, {}, target);
+  return by_loader && by_all && by_all->microseconds * kGatheredByAll < by_loader->microseconds;
+}
+
 // With a schedule that nobody asks for, if it is worth it, and nothing is said of which tiles a block takes.
 Plan decide_unasked(const TileProgram& program, size_t number, const target::GpuTarget& target, const Limits& limits,
                     const Hints& hints) {
   Plan alone = decide(program, number, target, limits, hints);
   if (!target.has.tma || hints.work || hints.takes || hints.no_loader) return alone;
+  if (gathers_better_alone(program, number, target, alone))
+    return rejected(Rejection::kLoader, "all threads gather rows in less time");
   for (const Schedule* s : plan::kSchedules) {
     if (!s->offer || limits.without == s) continue;
     const plan::Offer offer = s->offer({program, program.launches[number], target, limits, hints}, alone);
