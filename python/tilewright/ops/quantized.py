@@ -52,6 +52,21 @@ def _result(name, out_dtype):
     return kind
 
 
+_SCALED = ((128, 128, 256, 4), (64, 128, 128, 4), (64, 64, 128, 4), (64, 32, 128, 6))  # rows, columns, threads, stages
+_ENOUGH_BLOCKS = 100  # of a tile, on a GPU of 132 multiprocessors: of fewer the smaller one's share is larger
+
+
+def _scaled_tile(on_a_gpu, m, n):
+    """The largest tile of which there are enough for the device; on CPUs a small one."""
+    tiles = [t for t in _SCALED if -(-m // t[0]) * -(-n // t[1]) >= _ENOUGH_BLOCKS] if on_a_gpu else [_SCALED[2]]
+    return dict(zip(("rows", "columns", "threads", "stages"), (tiles or _SCALED[-1:])[0]))
+
+
+def _scales_are(scale_a, scale_b, n):
+    """How a product has its scales: one of each operand, of rows of both, or of rows of the first and blocks of the second."""
+    return "one" if scale_a.numel() == scale_b.numel() == 1 else "rows" if scale_b.shape[0] == n else "blocks"
+
+
 def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
     import torch
 
@@ -60,11 +75,9 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
         options = {
             "x": name_of(a.dtype),
             "result": out_dtype,
-            "blocks": not scale_a.numel() == scale_b.numel() == 1,
+            "scales": _scales_are(scale_a, scale_b, b.shape[0]),
             "bias": bias is not None,
-            "rows": 64,
-            "columns": 64,
-            "threads": 128,
+            **_scaled_tile(on_gpu(a), *made.shape),
         }
         launch(programs().scaled, options, a, b, scale_a, scale_b, made.new_empty((1,)) if bias is None else bias, made)
     return made
@@ -76,6 +89,8 @@ def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype):
     def wide(x, scale):
         if scale_a.numel() == scale_b.numel() == 1:
             return x.float() * scale
+        if scale.shape[0] != x.shape[0]:
+            scale = scale.repeat_interleave(128, 0)[: x.shape[0]]
         return x.float() * scale.repeat_interleave(128, 1)[:, : x.shape[1]]
 
     made = wide(a, scale_a) @ wide(b, scale_b).T
@@ -94,8 +109,8 @@ def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
     """(a * scale_a) @ (b * scale_b)^T + bias, (M, N).
 
     a: (M, K), b: (N, K) of one float8 dtype; scales: float32 (1, 1) both, or (M, ceil(K / 128)) and (N, ceil(K / 128)), one
-    for each 128 elements; bias: (N,) of out_dtype: float16, bfloat16 or float32. Summed in float32, block of 128 by block,
-    and rounded once."""
+    for each 128 elements, or scale_b (ceil(N / 128), ceil(K / 128)), one for each block of 128 x 128; bias: (N,) of out_dtype:
+    float16, bfloat16 or float32. Summed in float32, block of 128 by block, and rounded once."""
     name = "gemm_fp8"
     a = check(name, "a", a, _EIGHTS, rank=2)
     b = check(name, "b", b, shape=(None, a.shape[1]), like=a)
@@ -103,11 +118,12 @@ def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
     for argument, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
         check(name, argument, scale, ("float32",), rank=2)
     given = tuple(scale_a.shape), tuple(scale_b.shape)
-    if given not in (((1, 1), (1, 1)), ((a.shape[0], blocks), (b.shape[0], blocks))):
+    of_b = [(b.shape[0], blocks), (-(-b.shape[0] // 128), blocks)]
+    if given not in (((1, 1), (1, 1)), *(((a.shape[0], blocks), shape) for shape in of_b)):
         refuse_shape(
             name,
             f"scales have shapes {given[0]} and {given[1]}",
-            f"both are (1, 1), or ({a.shape[0]}, {blocks}) and ({b.shape[0]}, {blocks})",
+            f"both are (1, 1), or ({a.shape[0]}, {blocks}) and {of_b[0]} or {of_b[1]}",
         )
     bias = None if bias is None else check(name, "bias", bias, (kind,), shape=(b.shape[0],))
     return _scaled(a, b, scale_a.contiguous(), scale_b.contiguous(), bias, kind)

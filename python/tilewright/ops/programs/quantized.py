@@ -30,9 +30,9 @@ def rows(x, columns, rows, threads):
 
 
 @Family
-def scaled(x, result, blocks, bias, rows, columns, threads):
-    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales; without `blocks` all times one scale of
-    each."""
+def scaled(x, result, scales, bias, rows, columns, threads, stages):
+    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales: of_a [M, K / 128], of_b [N, K / 128] where
+    `scales` is "rows", [N / 128, K / 128] where it is "blocks"; where it is "one" all times one scale of each."""
     M, N, K, SA, SB, KS = T.dynamic("M, N, K, SA, SB, KS")
     depth = 128
 
@@ -51,16 +51,18 @@ def scaled(x, result, blocks, bias, rows, columns, threads):
             part = T.alloc_fragment((rows, columns), "float32")
             acc = T.alloc_fragment((rows, columns), "float32")
             T.clear(acc)
-            for k in T.Pipelined(T.ceildiv(K, depth), num_stages=2):
+            for k in T.Pipelined(T.ceildiv(K, depth), num_stages=stages):
                 T.copy(A[by * rows, k * depth], a)
                 T.copy(B[bx * columns, k * depth], b)
                 T.clear(part)
                 T.gemm(a, b, part, transpose_B=True)
                 for i, j in T.Parallel(rows, columns):
-                    if blocks:
-                        one, other = of_a[T.min(by * rows + i, SA - 1), k], of_b[T.min(bx * columns + j, SB - 1), k]
-                    else:
+                    if scales == "one":
                         one, other = of_a[0, 0], of_b[0, 0]
+                    elif scales == "blocks":  # a tile lies in one
+                        one, other = of_a[T.min(by * rows + i, SA - 1), k], of_b[bx * columns // 128, k]
+                    else:
+                        one, other = of_a[T.min(by * rows + i, SA - 1), k], of_b[T.min(bx * columns + j, SB - 1), k]
                     acc[i, j] = acc[i, j] + part[i, j] * (one * other)
             for i, j in T.Parallel(rows, columns):
                 made = acc[i, j] + T.cast(V[bx * columns + j], "float32") if bias else acc[i, j]

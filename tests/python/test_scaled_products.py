@@ -1,0 +1,60 @@
+"""Products of float8 with scales: one each, of rows, of blocks of 128 x 128, in each tile that a GPU may take."""
+
+import pytest
+import tilewright as tw
+import torch
+from tilewright import ops
+from tilewright.ops import quantized
+
+
+def _operands(m, n, k, scales, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    a, b = (torch.randn(rows, k, generator=draw).to(torch.float8_e4m3fn) for rows in (m, n))
+    blocks = -(-k // 128)
+    shapes = {"one": ((1, 1), (1, 1)), "rows": ((m, blocks), (n, blocks)), "blocks": ((m, blocks), (-(-n // 128), blocks))}[scales]
+    return a, b, *(torch.rand(shape, generator=draw) + 0.5 for shape in shapes)
+
+
+def _expected(a, b, scale_a, scale_b):
+    def wide(x, scale):
+        rows = scale if scale.shape[0] in (1, x.shape[0]) and scale.shape[0] == x.shape[0] else scale.repeat_interleave(128, 0)[: x.shape[0]]
+        return x.double() * rows.double().repeat_interleave(128, 1)[:, : x.shape[1]]
+
+    if scale_a.numel() == scale_b.numel() == 1:
+        return (a.double() * scale_a.double()) @ (b.double() * scale_b.double()).T
+    return wide(a, scale_a) @ wide(b, scale_b).T
+
+
+def _agrees(m, n, k, scales):
+    given = _operands(m, n, k, scales)
+    made, expected = ops.gemm_fp8(*given, out_dtype="float32").double(), _expected(*given)
+    assert made.shape == (m, n)
+    assert ((made - expected).abs() <= 2e-3 * (1 + given[0].double().abs() @ given[1].double().abs().T)).all()
+    assert (made - expected).norm() <= 2e-3 * expected.norm()
+
+
+@pytest.mark.parametrize("scales", ["one", "rows", "blocks"])
+@pytest.mark.parametrize("shape", [(70, 200, 300), (1, 129, 128), (128, 1, 64)])
+def test_on_the_cpu(scales, shape, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    _agrees(*shape, scales)
+
+
+@pytest.mark.parametrize("scales", ["one", "rows", "blocks"])
+@pytest.mark.parametrize("tile", quantized._SCALED)
+def test_each_tile_of_a_gpu_in_the_simulator(scales, tile, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
+    monkeypatch.setattr(quantized, "_SCALED", (tile,))
+    _agrees(140, 272, 272, scales)
+
+
+def test_a_tile_is_the_largest_that_fills_the_device():
+    assert quantized._scaled_tile(True, 4096, 7168)["rows"] == quantized._scaled_tile(True, 4096, 7168)["columns"] == 128
+    assert quantized._scaled_tile(True, 16, 7168) == {"rows": 64, "columns": 64, "threads": 128, "stages": 4}
+    assert quantized._scaled_tile(True, 16, 2112)["columns"] == 32  # none has enough
+
+
+def test_blocks_that_do_not_cover_b_are_refused():
+    a, b, scale_a, scale_b = _operands(8, 200, 256, "blocks")
+    with pytest.raises(tw.TilewrightError, match=r"\(8, 2\) and \(200, 2\) or \(2, 2\)"):
+        ops.gemm_fp8(a, b, scale_a, scale_b[:1])
