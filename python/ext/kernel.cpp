@@ -1,6 +1,7 @@
 // The kernel object: a call goes from Python's tuple of arguments to tw_kernel_call without a line of Python.
 #include "kernel.h"
 
+#include <cstring>
 #include <string>
 
 namespace tilewright::python {
@@ -131,6 +132,20 @@ class Results {
   PyObject *one_ = nullptr, *many_;
 };
 
+// A call that was refused for a dtype, with bytes taken for bools; another error, or where none are given: that.
+PyObject* again_with_bools(PyObject* kernel, PyObject* args, tw_error* error) {
+  tw_error_info info;
+  tw_error_get(error, &info);
+  if (std::strcmp(info.code, "TW4004") != 0) return raise(error);
+  PyObject* result = PyObject_CallFunctionObjArgs(registered.bools, kernel, args, nullptr);
+  if (result == Py_NotImplemented) {
+    Py_DECREF(result);
+    return raise(error);
+  }
+  tw_error_release(error);
+  return result;
+}
+
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   auto* self = object_of<KernelObject>(object);
   if (kwargs && PyDict_Size(kwargs) > 0) return wrong_call(self, "takes its arguments by position");
@@ -174,7 +189,7 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   Py_BEGIN_ALLOW_THREADS;
   error = tw_kernel_call(self->kernel, arguments.data(), arguments.count());
   Py_END_ALLOW_THREADS;
-  if (error) return raise(error);
+  if (error) return again_with_bools(object, args, error);
   PyObject* result = results.take();
   if (!gradient) return result;
   PyObject* known = PyObject_CallFunctionObjArgs(registered.gradient, object, args, result, nullptr);

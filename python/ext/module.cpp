@@ -337,13 +337,14 @@ PyObject* module_version(PyObject*, PyObject*) { return PyUnicode_FromString(tw_
 
 PyObject* module_register(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* const names[] = {"expr",      "buffer",  "tile",     "error", "empty", "options",
-                                      "to_dlpack", "refusal", "gradient", "range", nullptr};
+                                      "to_dlpack", "refusal", "gradient", "bools", "range", nullptr};
   Registered r;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
-                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient, &r.range))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOOOOO", const_cast<char**>(names), &r.expr, &r.buffer, &r.tile,
+                                   &r.error, &r.empty, &r.options, &r.to_dlpack, &r.refusal, &r.gradient, &r.bools,
+                                   &r.range))
     return nullptr;
   for (PyObject* o :
-       {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient, r.range})
+       {r.expr, r.buffer, r.tile, r.error, r.empty, r.options, r.to_dlpack, r.refusal, r.gradient, r.bools, r.range})
     Py_INCREF(o);
   registered = r;
   Py_RETURN_NONE;

@@ -22,6 +22,7 @@ struct Registered {
   PyObject* to_dlpack = nullptr;  // (tensor) -> (capsule, dtype or None), for what has no fast way
   PyObject* refusal = nullptr;    // (kernel, position, parameter, exception) -> exception: what an argument cannot be
   PyObject* gradient = nullptr;   // (kernel, arguments, result) -> result, for tensors that want a gradient
+  PyObject* bools = nullptr;      // (kernel, arguments) -> result, with bytes for bools; NotImplemented: none are given
   PyObject* range = nullptr;      // (name) -> what a profiler of PyTorch's calls a range, begun
 };
 extern Registered registered;

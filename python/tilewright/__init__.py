@@ -26,6 +26,7 @@ _native.register(
     to_dlpack=tensors.to_dlpack,
     refusal=errors.refused_argument,
     gradient=gradients.refused,
+    bools=tensors.with_bools,
     range=tensors.range_of_profiler,
 )
 

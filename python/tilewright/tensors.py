@@ -16,6 +16,28 @@ def range_of_profiler(name):
     return sys.modules["torch.autograd.profiler"].record_function(name).__enter__()
 
 
+def with_bools(kernel, arguments):
+    """The call with int8 and uint8 tensors for parameters of bool, as TileLang takes them: an element is whether it is not 0, and
+    those that the program writes become 0 and 1. NotImplemented: none are given."""
+    parameters = getattr(getattr(kernel, "prim_func", None), "params", ())
+    left_out = set(kernel.outputs) if len(arguments) < len(parameters) else ()
+    given, written = list(arguments), []
+    for at, index in enumerate(i for i in range(len(parameters)) if i not in left_out):
+        of_bytes = at < len(given) and str(getattr(given[at], "dtype", "")).rpartition(".")[2] in ("int8", "uint8")
+        if not of_bytes or str(getattr(parameters[index], "dtype", "")) != "bool":
+            continue
+        bools = given[at] != 0
+        if kernel.writes(index):
+            written.append((given[at], bools))
+        given[at] = bools
+    if all(new is old for new, old in zip(given, arguments)):
+        return NotImplemented
+    result = kernel(*given)
+    for tensor, bools in written:
+        tensor[...] = bools
+    return result
+
+
 def to_dlpack(tensor):
     """A DLPack capsule of what has no C exchange. Or NumPy's array of its bytes, with the dtype. Or a number of Python for a
     scalar."""
