@@ -170,17 +170,21 @@ target::GpuTarget share_of(const target::GpuTarget& target, const plan::Plan& pl
 
 // Blocks that take tiles in turn: results may lie over what is used up before them, for two waits a tile, which cost
 // less than shorter rings or results that threads store one by one.
-bool stages_in_turns(const plan::Plan& plan) { return plan.is_persistent() && !plan.epilogue.staged.empty(); }
+bool stages_in_turns(const plan::Plan& plan) {
+  return plan.is_persistent() && !plan.epilogue.staged.empty() && !plan.takes(plan::Role::Takes::TilesInTurn);
+}
 
 // A plan whose tiles alone are too large, known before it is lowered.
 std::optional<Diagnostic> too_large(const TileProgram& p, const Launch& launch, const target::GpuTarget& share,
                                     bool in_turns) {
-  std::set<BufferId> brought, stored;  // by TMA
+  std::set<BufferId> brought, stored;  // by TMA; what is stored behind loops, not added in them
   walk(launch.body, [&](const Stmt& s) {
     const auto* copy = s.as<Copy>();
     if (!copy || copy->completion.immediate()) return;
-    (copy->completion.queue == Queue::BulkStore ? stored : brought).insert(p.root(copy->from.buffer));
-    if (copy->completion.queue != Queue::BulkStore) brought.insert(p.root(copy->to.buffer));
+    if (copy->completion.queue != Queue::BulkStore)
+      brought.insert({p.root(copy->from.buffer), p.root(copy->to.buffer)});
+    else if (copy->combine == ir::Combine::None)
+      stored.insert(p.root(copy->from.buffer));
   });
   int64_t bytes = 0, others = 0, result = 0;
   for (BufferId id : used_roots(launch.body, p)) {
