@@ -8,6 +8,16 @@
 namespace tilewright::passes {
 namespace {
 
+std::optional<Seam> early_to_late(const ir::ThreadProgram& p, RolesOf owner) {
+  const auto named = [&](const char* name) {
+    uint32_t i = 0;
+    while (p.buffers[i].name != name) ++i;
+    return ir::BufferId{i};
+  };
+  const NamedBarriers barriers(p.launches[0]);
+  return SharedLives(p, p.launches[0], barriers, owner).seam(named("early"), named("late"));
+}
+
 // Where `late` begins over `early`, which a role uses before it, and the other as `other` says.
 std::optional<Seam> seam(const std::string& other, const std::string& use = " use=full") {
   const auto p = ir::with_level<ir::ThreadProgram>(ir::parse(
@@ -17,13 +27,7 @@ std::optional<Seam> seam(const std::string& other, const std::string& use = " us
           "      late[tx] = x\n      B[tx] = late[127 - tx]\n    }\n    role 128..256 {\n      " + other +
           "\n    }\n  }\n}\n",
       "p.tile"));
-  const auto named = [&](const char* name) {
-    uint32_t i = 0;
-    while (p.buffers[i].name != name) ++i;
-    return ir::BufferId{i};
-  };
-  const NamedBarriers barriers(p.launches[0]);
-  return SharedLives(p, p.launches[0], barriers, RolesOf::Plan).seam(named("early"), named("late"));
+  return early_to_late(p, RolesOf::Plan);
 }
 
 TEST(SharedReuse, WhatOthersOnlyFillIsUsedUp) {
@@ -42,9 +46,7 @@ TEST(SharedReuse, RolesSideBySideDoNotWaitForEachOther) {
       "    shared late: float32[128]\n    role 0..128 {\n      early[tx] = A[tx]\n    }\n"
       "    role 128..256 {\n      late[tx - 128] = A[tx - 128]\n    }\n  }\n}\n",
       "p.tile"));
-  const NamedBarriers barriers(p.launches[0]);
-  const SharedLives lives(p, p.launches[0], barriers, RolesOf::Plan);
-  EXPECT_EQ(lives.seam(ir::BufferId{1}, ir::BufferId{2}), std::nullopt);
+  EXPECT_EQ(early_to_late(p, RolesOf::Plan), std::nullopt);
 }
 
 // `early` and `late` in a loop of the one role that uses them, whose body is `turn`.
@@ -55,13 +57,7 @@ std::optional<Seam> seam_of_turns(const std::string& turn, RolesOf owner = Roles
                 "      for turn in 0..4 {\n        early[tx] = A[tx]\n" +
                     turn + "\n      }\n    }\n  }\n}\n",
                 "p.tile"));
-  const auto named = [&](const char* name) {
-    uint32_t i = 0;
-    while (p.buffers[i].name != name) ++i;
-    return ir::BufferId{i};
-  };
-  const NamedBarriers barriers(p.launches[0]);
-  return SharedLives(p, p.launches[0], barriers, owner).seam(named("early"), named("late"));
+  return early_to_late(p, owner);
 }
 
 TEST(SharedReuse, TurnsOfTilesBeginWithNeither) {

@@ -17,7 +17,7 @@ def _operands(m, n, k, scales, seed=0):
 
 def _expected(a, b, scale_a, scale_b):
     def wide(x, scale):
-        rows = scale if scale.shape[0] in (1, x.shape[0]) and scale.shape[0] == x.shape[0] else scale.repeat_interleave(128, 0)[: x.shape[0]]
+        rows = scale if scale.shape[0] == x.shape[0] else scale.repeat_interleave(128, 0)[: x.shape[0]]
         return x.double() * rows.double().repeat_interleave(128, 1)[:, : x.shape[1]]
 
     if scale_a.numel() == scale_b.numel() == 1:

@@ -298,7 +298,7 @@ class PipelinedLoops {
     int64_t bytes = target_->multiprocessor.reserved_bytes;
     for (BufferId id : used_roots(launch_.body, p_))
       if (p_.buffer(id).space == Space::Shared) bytes += bytes_on_chip(p_.buffer(id));
-    for (const Brought& b : brought) bytes += (slots - 1) * bytes_on_chip(p_.buffer(b.tile));
+    bytes += (slots - 1) * bytes_of(brought);
     const int64_t most = target_->multiprocessor.shared_bytes / bytes * target_->multiprocessors;
     return bytes <= target_->shared_bytes && blocks && *blocks <= most;
   }
@@ -330,6 +330,7 @@ class PipelinedLoops {
     }
     return rest;
   }
+
   TileProgram& p_;
   Launch& launch_;
   const bool may_gather_;

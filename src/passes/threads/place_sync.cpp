@@ -711,13 +711,11 @@ class SyncPlacer {
   // What a turn touched, as the next one says it: where nothing but the loop's variable changes in the index, and once.
   static bool to_turn_before(Touch& t, const For& n, const std::set<VarId>& changing) {
     if (std::exchange(t.turn_before, VarId{}).valid() || t.min.empty()) return false;
-    bool loads = false;
     for (const Expr& e : t.min) {
       for (VarId v : used_vars(e))
         if (v != n.var && changing.contains(v)) return false;
-      walk(e, [&](const Expr& x) { loads = loads || x.as<Load>(); });
+      if (any_in(e, [](const Expr& x) { return x.as<Load>() != nullptr; })) return false;
     }
-    if (loads) return false;
     for (Expr& e : t.min) {
       if (!used_vars(e).contains(n.var)) continue;
       const Expr turn = var(n.var, n.begin->type);
