@@ -88,7 +88,7 @@ class RingSearch {
       }
       if (const auto gathered = gathers(body, i)) {
         const Body rows = gathered->rows ? Body{body[*gathered->rows]} : Body{};
-        if (only_multiplies(body) && is_known_to_loader(s) && (rows.empty() || is_known_to_loader(rows[0])))
+        if (only_multiplies(body) && is_known_to_loader(s, rows) && (rows.empty() || is_known_to_loader(rows[0], {})))
           ring(body, i, gathered->tile, rows);
         if (!is_moved(out_.rings, s))
           out_.left = fmt::format("'{}' comes by cp.async: the rows of it are found one by one",
@@ -134,12 +134,14 @@ class RingSearch {
     return std::ranges::all_of(
         body, [&](const Stmt& s) { return brings.contains(&*s) || s.as<Copy>() || s.as<Let>() || s.as<Gemm>(); });
   }
-  // Whether the loader's threads find the same elements as those that compute: from memory, or by a fragment of rows.
-  bool is_known_to_loader(const Stmt& s) const {
+  // Whether the loader's threads find the same elements as those that compute: from memory, or by the fragment of rows
+  // that they fill themselves. Other fragments the computing threads have.
+  bool is_known_to_loader(const Stmt& s, const Body& rows) const {
     bool known = true;
+    const Buffers filled = written_by(rows, p_);
     walk_exprs({s}, [&](const Expr& e) {
       const auto* n = e.as<Load>();
-      const bool of_rows = n && p_.buffer(p_.root(n->buffer)).space == Space::Fragment;
+      const bool of_rows = n && filled.contains(p_.root(n->buffer));
       known =
           known && !names_result(e) && !is_of_thread(e) && (!n || of_rows || !is_of_math(load(n->buffer, {}, e->type)));
     });
