@@ -408,7 +408,7 @@ runtime::LaunchPlan build_plan(const ir::TileProgram& program) {
     if (!b.workspace || b.is_view()) continue;
     ir::Expr size = ir::constant(i64, int64_t{1});
     for (const ir::Expr& e : b.shape) size = ir::mul(size, ir::cast(e, i64));
-    plan.workspaces.push_back({b.name, b.type, translate(size, b.location)});
+    plan.workspaces.push_back({b.name, b.type, translate(size, b.location), b.zeroed});
   }
   for (const ir::Launch& launch : program.launches)
     for (const ir::Expr& e : launch.grid) {

@@ -134,7 +134,7 @@ CudaText text_of(const ir::ThreadProgram& threads, const std::string& arch, code
     out.kernel.plan.launches.push_back(launch_of(threads, i, source.kernels[i], places));
   for (const ir::Param& p : threads.params)
     if (p.is_tensor()) out.alignments.push_back(threads.buffer(p.buffer).alignment);
-  out.workspaces = workspace_bytes(threads);
+  out.workspaces = workspaces_of(threads);
   return out;
 }
 

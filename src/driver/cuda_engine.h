@@ -6,6 +6,7 @@
 #include "driver/gpu_stages.h"
 #include "passes/lower_to_threads.h"
 #include "runtime/cuda_kernel.h"
+#include "runtime/lowered_kernel.h"
 
 namespace tilewright {
 
@@ -16,8 +17,8 @@ target::GpuTarget gpu_target(const std::string& arch);
 struct CudaText {
   runtime::cuda::CudaKernelText kernel;
   std::vector<runtime::Site> sites;
-  std::vector<int64_t> alignments;         // bytes, of the tensor parameters in order; 0: that of an element
-  std::vector<int64_t> workspaces = {};    // bytes (versions.h)
+  std::vector<int64_t> alignments;  // bytes, of the tensor parameters in order; 0: that of an element
+  std::vector<runtime::KernelWorkspace> workspaces = {};
   std::vector<SourceLocation> marks = {};  // of its lines "// file:line", in order; none where it was lowered before
 };
 CudaText write_cuda(const ir::TileProgram& program, const std::string& arch, Dump& dump, plan::Limits limits = {});

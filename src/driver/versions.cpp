@@ -7,27 +7,27 @@
 
 namespace tilewright {
 
-std::vector<int64_t> workspace_bytes(const ir::ThreadProgram& threads) {
-  std::vector<int64_t> out;
+std::vector<runtime::KernelWorkspace> workspaces_of(const ir::ThreadProgram& threads) {
+  std::vector<runtime::KernelWorkspace> out;
   for (const ir::Buffer& b : threads.buffers) {
     if (!b.workspace || b.is_view()) continue;
     int64_t bits = b.type.storage_bits();
     for (const ir::Expr& e : b.shape) bits *= ir::constant_int(e).value_or(0);
-    out.push_back(bits / 8);
+    out.push_back({bits / 8, b.zeroed});
   }
   return out;
 }
 
-void add_workspaces(const std::vector<int64_t>& bytes, runtime::LaunchPlan& plan) {
-  for (size_t i = plan.workspaces.size(); i < bytes.size(); ++i)
-    plan.workspaces.push_back({"sums of a plan", u8, runtime::constant(bytes[i])});
+void add_workspaces(const std::vector<runtime::KernelWorkspace>& all, runtime::LaunchPlan& plan) {
+  for (size_t i = plan.workspaces.size(); i < all.size(); ++i)
+    plan.workspaces.push_back({"workspace of a plan", u8, runtime::constant(all[i].bytes), all[i].zeroed});
 }
 
 void demand_of_calls(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan) {
   for (size_t i = 0; i < plan.parameters.size(); ++i)
     if (threads.params[i].is_tensor())
       plan.parameters[i].alignment = static_cast<int>(threads.buffer(threads.params[i].buffer).alignment);
-  add_workspaces(workspace_bytes(threads), plan);
+  add_workspaces(workspaces_of(threads), plan);
 }
 
 void leave_out_plan_lines(ir::TileProgram& program, const CompileError& error) {

@@ -5,15 +5,15 @@
 
 #include "ir/program.h"
 #include "runtime/executable.h"
+#include "runtime/lowered_kernel.h"
 #include "tilewright/diagnostic.h"
 
 namespace tilewright {
 
-// Of the program's workspaces in order, and behind them those that its plans have beside them, whose sizes are known; 0
-// where the size is not.
-std::vector<int64_t> workspace_bytes(const ir::ThreadProgram& threads);
+// The program's workspaces in order, and behind them those that its plans have beside them, whose sizes are known.
+std::vector<runtime::KernelWorkspace> workspaces_of(const ir::ThreadProgram& threads);
 // Those beyond the program's own.
-void add_workspaces(const std::vector<int64_t>& bytes, runtime::LaunchPlan& plan);
+void add_workspaces(const std::vector<runtime::KernelWorkspace>& all, runtime::LaunchPlan& plan);
 // What the thread code asks of a call: addresses of tensors that its accesses can have, workspaces.
 void demand_of_calls(const ir::ThreadProgram& threads, runtime::LaunchPlan& plan);
 

@@ -401,7 +401,7 @@ BufferId Builder::view(const std::string& name, BufferId source, std::vector<Exp
   b.name = name.empty() ? from.name + "_view" : name;
   b.shape = std::move(shape), b.strides = std::move(strides), b.type = type;
   b.root = program_.root(source);
-  b.layout = {}, b.fill = {}, b.reducer.reset(), b.workspace = false;
+  b.layout = {}, b.fill = {}, b.reducer.reset(), b.workspace = b.zeroed = false;
   if (from.offset) {  // offsets count elements of the view's type
     const int64_t num = from.type.storage_bits(), den = type.storage_bits();
     b.offset = binary(BinaryOp::FloorDiv, mul(from.offset, constant(from.offset->type, num)),

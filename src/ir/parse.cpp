@@ -358,8 +358,8 @@ BufferId Parser::buffer(Space space, bool is_param) {
 }
 
 void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Token& at) {
-  if (attribute == "workspace") {
-    b.workspace = true;
+  if (attribute == "workspace" || attribute == "zeroed") {
+    (attribute == "zeroed" ? b.zeroed : b.workspace) = true;
     return;
   }
   static constexpr std::string_view kAttributes[] = {"strides",   "view",      "offset", "cta",   "address",
@@ -367,7 +367,7 @@ void Parser::buffer_attribute(Buffer& b, const std::string& attribute, const Tok
                                                      "replicate", "alignment", "place",  "memory"};
   if (std::find(std::begin(kAttributes), std::end(kAttributes), attribute) == std::end(kAttributes))
     fail(Code::TextUnknownField, place(at), fmt::format("a buffer has no property '{}'", attribute),
-         fmt::format("it has: {}, workspace", fmt::join(kAttributes, ", ")));
+         fmt::format("it has: {}, workspace, zeroed", fmt::join(kAttributes, ", ")));
   expect("=", "after the name of the property");
   if (attribute == "strides") field(b.strides, {});
   if (attribute == "view") b.root = buffer_named("the buffer that is viewed");

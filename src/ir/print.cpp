@@ -306,6 +306,7 @@ std::string Printer::buffer_text(const Buffer& buffer, bool tensor_param) {
   if (buffer.layout.kind != LayoutHint::None) text += fmt::format(" layout={}", layout_text(buffer.layout));
   if (buffer.layout.replicate != 1) text += fmt::format(" replicate={}", buffer.layout.replicate);
   if (buffer.workspace) text += " workspace";
+  if (buffer.zeroed) text += " zeroed";
   if (buffer.alignment > 0) text += fmt::format(" alignment={}", buffer.alignment);
   if (buffer.place >= 0) text += fmt::format(" place={}", buffer.place);
   if (buffer.memory) text += fmt::format(" memory=\"{}\"", buffer.memory->text());

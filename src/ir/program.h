@@ -85,6 +85,7 @@ struct Buffer {
   int32_t launch = -1;  // on chip: the launch it belongs to
   std::optional<TileLayout> tile;
   bool workspace = false;  // global scratch that only this program sees
+  bool zeroed = false;     // a workspace that holds zeros when a call begins, and in which the call leaves zeros
   int64_t alignment = 0;   // Thread level: bytes that the first element must be aligned to; 0: as its type is
   int64_t panel = 0;       // of a shared buffer: bytes of a row that lie together for TMA and wgmma, at most; 0: 128
   int64_t place = -1;      // Thread level: of a shared buffer, its first byte in the block's shared memory

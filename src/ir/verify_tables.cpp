@@ -266,6 +266,8 @@ void Verifier::check_special(const Buffer& b) {
                                          b.name, text(b.address)));
   if (b.workspace && (on_chip(b) || b.is_view() || b.address))
     add(Code::VerifyWorkspace, fmt::format("the workspace '{}' must be a plain global tensor", b.name));
+  if (b.zeroed && !b.workspace)
+    add(Code::VerifyWorkspace, fmt::format("'{}' holds zeros when a call begins, but is no workspace", b.name));
 }
 
 void Verifier::check_layout(const Buffer& b) {

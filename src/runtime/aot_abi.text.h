@@ -59,6 +59,7 @@ struct tw_workspace {
   const char* name;
   int bits;
   struct tw_expression size; /* elements */
+  int zeroed;                /* it holds zeros at the start of a call */
 };
 /* An assertion of the kernel. */
 struct tw_operand {

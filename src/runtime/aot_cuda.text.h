@@ -468,7 +468,12 @@ static int tw_launch_all(const struct tw_bound* call, const struct tw_version* v
     if ((code = tw_workspace_bytes(call, &version->workspaces[count], &bytes)) == 0)
       code = tw_check_driver(call->kernel, tw_cuda.allocate_in_stream(&lent[count], bytes ? bytes : 1, stream),
                              "allocate a workspace");
-    if (code == 0) buffers[call->tensor_count + count] = (void*)(uintptr_t)lent[count];
+    if (code != 0) continue;
+    buffers[call->tensor_count + count] = (void*)(uintptr_t)lent[count];
+    if (version->workspaces[count].zeroed && (code = tw_cuda.set_bytes(lent[count], 0, bytes, stream)) != 0) {
+      code = tw_check_driver(call->kernel, code, "clear a workspace");
+      ++count; /* it is given back */
+    }
   }
   for (int i = 0; code == 0 && i < version->launch_count; ++i)
     code = tw_launch_one(call, version, i, m, buffers, stream);

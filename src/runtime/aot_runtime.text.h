@@ -539,6 +539,8 @@ static int tw_run_on_processor(const struct tw_bound* call, const struct tw_vers
     if (posix_memalign(&buffers[call->tensor_count + lent], 64, bytes ? bytes : 64) != 0)
       code = tw_fail(TW_CODE_OutOfMemory, "%s: no memory for the %zu bytes of the workspace '%s'", call->kernel->name,
                      bytes, w->name);
+    else if (w->zeroed)
+      memset(buffers[call->tensor_count + lent], 0, bytes);
   }
   if (code == 0) {
     const struct tw_call abi = {.buffers = buffers,

@@ -163,7 +163,8 @@ class HostText {
   std::string workspaces(const LaunchPlan& plan) {
     std::vector<std::string> rows;
     for (const Workspace& w : plan.workspaces)
-      rows.push_back(fmt::format("{{{}, {}, {}}}", c_string(w.name), w.dtype.storage_bits(), expression(w.size)));
+      rows.push_back(fmt::format("{{{}, {}, {}, {}}}", c_string(w.name), w.dtype.storage_bits(), expression(w.size),
+                                 w.zeroed ? 1 : 0));
     return list("tw_workspace", rows);
   }
   std::string map(const cuda::TensorMapPlan& m) {

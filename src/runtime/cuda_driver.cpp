@@ -36,10 +36,12 @@ const char* load_entry_points(const LoadedLibrary& library, Driver& d) {
   get("cuMemsetD8Async", d.set_bytes), get("cuPointerGetAttribute", d.pointer_attribute);
   get("cuStreamCreate", d.stream_create), get("cuStreamDestroy_v2", d.stream_destroy);
   get("cuStreamSynchronize", d.stream_synchronize), get("cuStreamIsCapturing", d.stream_is_capturing);
+  get("cuThreadExchangeStreamCaptureMode", d.exchange_capture_mode);
   get("cuEventCreate", d.event_create), get("cuEventDestroy_v2", d.event_destroy);
   get("cuEventRecord", d.event_record), get("cuEventSynchronize", d.event_synchronize);
   get("cuEventElapsedTime", d.event_elapsed);
   library.load("cuTensorMapEncodeTiled", d.tensor_map_encode);
+  library.load("cuStreamGetId", d.stream_id);
   return missing;
 }
 

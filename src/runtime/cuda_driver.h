@@ -120,6 +120,8 @@ struct Driver {
   Result (*stream_destroy)(Stream);  // _v2
   Result (*stream_synchronize)(Stream);
   Result (*stream_is_capturing)(Stream, int*);
+  Result (*stream_id)(Stream, unsigned long long*);  // CUDA 12.0; may be null
+  Result (*exchange_capture_mode)(int*);             // of this thread
   Result (*event_create)(Event*, unsigned flags);
   Result (*event_destroy)(Event);  // _v2
   Result (*event_record)(Event, Stream);

@@ -99,12 +99,11 @@ class CudaKernel final : public Callee {
     const size_t count = call.plan->workspaces.size();
     for (size_t i = 0; i < count; ++i) {
       const Workspace& w = call.plan->workspaces[i];
-      lent[i] = memory.get(module.device(), stream, i, workspace_bytes(call, w),
-                           fmt::format("{}: the workspace '{}'", name_, w.name));
+      lent[i] = memory.get(module.device(), stream, i, workspace_bytes(call, w), w.zeroed);
     }
     const std::span<void* const> workspaces(lent.data(), count);
     if (call.plan->sites.empty()) return launch_all({call, module, stream, workspaces, nullptr});
-    void* buffer = memory.get(module.device(), stream, count, kReportBytes, fmt::format("{}: its reports", name_));
+    void* buffer = memory.get(module.device(), stream, count, kReportBytes, false);
     begin_reports(module.device(), stream, buffer);
     launch_all({call, module, stream, workspaces, buffer});
     collect_reports(module.device(), stream, buffer, report);

@@ -12,6 +12,31 @@ constexpr int kPortableClusterSize = 8;  // CUDA programming guide, thread block
 
 std::string text(const CudaDevice& device) { return fmt::format("cuda:{} ({})", device.index, device.properties.name); }
 
+// While it lives this thread may allocate memory and use streams that are not captured, though another is.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const Driver& driver) : driver_(driver) {
+    driver_.check(driver_.exchange_capture_mode(&mode_), "change the mode of captures");
+  }
+  ~RelaxedCapture() { driver_.exchange_capture_mode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+
+ private:
+  const Driver& driver_;
+  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED; then the mode before
+};
+
+// On a stream of its own: no other waits for it, and none is captured. Done when it returns.
+void clear(const CudaDevice& device, void* memory, int64_t bytes) {
+  const Driver& d = device.driver;
+  Stream stream = nullptr;
+  d.check(d.stream_create(&stream, 1), "create a stream");  // CU_STREAM_NON_BLOCKING
+  Result result = d.set_bytes(reinterpret_cast<uint64_t>(memory), 0, static_cast<size_t>(bytes), stream);
+  if (result == kSuccess) result = d.stream_synchronize(stream);
+  d.stream_destroy(stream);
+  d.check(result, "clear memory");
+}
+
 }  // namespace
 
 bool runs_on(const std::string& arch, const DeviceProperties& p) {
@@ -23,20 +48,22 @@ bool runs_on(const std::string& arch, const DeviceProperties& p) {
   return major == p.compute_major && (stop == end ? minor <= p.compute_minor : minor == p.compute_minor);
 }
 
-void* StreamMemory::get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, const std::string& what) {
+void* StreamMemory::get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, bool zeroed) {
+  int capturing = 0;
+  device.driver.check(device.driver.stream_is_capturing(stream, &capturing), "ask whether a stream is being captured");
+  if (capturing != 0) {
+    const RelaxedCapture relaxed(device.driver);
+    kept_.push_back(allocate(device, bytes));
+    if (zeroed) clear(device, kept_.back().get(), bytes);
+    return kept_.back().get();
+  }
   if (blocks_.size() <= index) blocks_.resize(index + 1);
   Block& block = blocks_[index];
   if (block.memory && block.bytes >= bytes) return block.memory.get();
-  int capturing = 0;
-  device.driver.check(device.driver.stream_is_capturing(stream, &capturing), "ask whether a stream is being captured");
-  if (capturing != 0)
-    fail(Code::CaptureForbidden, {},
-         fmt::format("{} needs {} bytes on cuda:{}, which cannot be allocated while the stream is being captured", what,
-                     bytes, device.index),
-         "call the program once with these shapes on this stream before the capture");
   std::shared_ptr<void> memory = allocate(device, bytes);
-  if (block.memory) outgrown_.push_back(std::move(block.memory));
+  if (block.memory) kept_.push_back(std::move(block.memory));
   block = {std::move(memory), bytes};
+  if (zeroed) clear(device, block.memory.get(), bytes);
   return block.memory.get();
 }
 
@@ -102,8 +129,11 @@ void CudaModule::prepare(const std::string& program, const KernelLaunch& launch)
 }
 
 StreamMemory& CudaModule::memory_of(Stream stream) {
+  // A handle may stand for another stream in each thread (CU_STREAM_PER_THREAD), or for one that came after it.
+  unsigned long long id = reinterpret_cast<uint64_t>(stream);
+  if (device_.driver.stream_id) device_.driver.check(device_.driver.stream_id(stream, &id), "ask which stream it is");
   std::lock_guard lock(mutex_);
-  std::unique_ptr<StreamMemory>& memory = memory_[stream];
+  std::unique_ptr<StreamMemory>& memory = memory_[id];
   if (!memory) memory = std::make_unique<StreamMemory>();
   return *memory;
 }

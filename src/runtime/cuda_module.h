@@ -12,13 +12,14 @@
 
 namespace tilewright::runtime::cuda {
 
-// Memory that calls on one stream lend their kernels: the stream orders its uses, so one set is enough. What is
-// outgrown is kept as well, because a captured graph may still name it.
+// Memory that calls on one stream lend their kernels: the stream orders its uses, so one set is enough. Calls that are
+// captured get memory of their own, because their graphs run on any stream and beside each other; it is kept, as nobody
+// says when a graph is gone.
 class StreamMemory {
  public:
   std::mutex mutex;  // held while a call that uses the memory puts its launches on the stream
-  // LaunchError while the stream is being captured and slot `index` has fewer than `bytes`.
-  void* get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, const std::string& what);
+  // At least so many bytes, the same ones as before where they are enough. `zeroed`: zeros, when first lent.
+  void* get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, bool zeroed);
 
  private:
   struct Block {
@@ -26,7 +27,7 @@ class StreamMemory {
     int64_t bytes = 0;
   };
   std::vector<Block> blocks_;
-  std::vector<std::shared_ptr<void>> outgrown_;
+  std::vector<std::shared_ptr<void>> kept_;  // of captured calls, and outgrown: kernels may be at work in it
 };
 
 // A cubin runs on its own major version from its minor version on; with a letter behind it, on its own version alone.
@@ -54,7 +55,7 @@ class CudaModule {
   std::vector<Function> functions_;
   std::shared_ptr<void> placeholder_;
   std::mutex mutex_;
-  std::map<Stream, std::unique_ptr<StreamMemory>> memory_;
+  std::map<uint64_t, std::unique_ptr<StreamMemory>> memory_;  // by the stream
 };
 
 }  // namespace tilewright::runtime::cuda

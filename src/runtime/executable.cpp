@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "support/diagnostic.h"
 
@@ -46,6 +47,7 @@ class Loan {
       NDArray& memory = set_->memory[i];
       const int64_t bytes = workspace_bytes(call, wanted[i]);
       if (memory.is_null() || memory.size() < bytes) memory = NDArray::empty({bytes}, u8);
+      if (wanted[i].zeroed) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
       *slot = memory.data();
     }
   }

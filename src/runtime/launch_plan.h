@@ -57,7 +57,8 @@ struct AssumeCheck {
 struct Workspace {
   std::string name;
   DType dtype;
-  IntProgram size;  // elements
+  IntProgram size;      // elements
+  bool zeroed = false;  // it holds zeros at the start of a call, and the call's launches leave zeros
 };
 
 // A print, an assertion or a wait in the kernel; the kernel reports its row.

@@ -56,6 +56,10 @@ void fields(Is<CudaPlan> auto& n, auto&& f) {
   auto& [maps, launches] = n;
   f(maps), f(launches);
 }
+void fields(Is<KernelWorkspace> auto& n, auto&& f) {
+  auto& [bytes, zeroed] = n;
+  f(bytes), f(zeroed);
+}
 // Without the text, which is the entry's payload.
 void fields(Is<LoweredKernel> auto& n, auto&& f) {
   auto& [text, sites, plan, alignments, workspaces] = n;

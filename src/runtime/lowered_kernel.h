@@ -8,12 +8,19 @@
 
 namespace tilewright::runtime {
 
+// A workspace of a kernel's.
+struct KernelWorkspace {
+  int64_t bytes = 0;    // 0: not known before the call
+  bool zeroed = false;  // as a launch plan's (launch_plan.h)
+  bool operator==(const KernelWorkspace&) const = default;
+};
+
 struct LoweredKernel {
   std::string text;
   std::vector<Site> sites;
-  cuda::CudaPlan plan;                   // of a GPU's kernel, and
-  std::vector<int64_t> alignments;       // bytes, of its tensor parameters in order; 0: that of an element
-  std::vector<int64_t> workspaces = {};  // bytes, of its own and those of its plans; 0: not known before the call
+  cuda::CudaPlan plan;                           // of a GPU's kernel, and
+  std::vector<int64_t> alignments;               // bytes, of its tensor parameters in order; 0: that of an element
+  std::vector<KernelWorkspace> workspaces = {};  // of its own and those of its plans
 };
 
 // Both ways. decode_lowered() takes any bytes: empty unless they are exactly what encode_lowered() writes of a kernel.

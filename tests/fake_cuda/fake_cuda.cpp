@@ -196,6 +196,10 @@ Result cuStreamCreate(Stream* stream, unsigned) { return *stream = nullptr, kSuc
 Result cuStreamDestroy_v2(Stream) { return kSuccess; }
 Result cuStreamSynchronize(Stream) { return begin_in_context("cuStreamSynchronize"); }
 Result cuStreamIsCapturing(Stream, int* capturing) { return *capturing = g_state.capturing, kSuccess; }
+Result cuStreamGetId(Stream stream, unsigned long long* id) {
+  return *id = reinterpret_cast<uintptr_t>(stream), kSuccess;
+}
+Result cuThreadExchangeStreamCaptureMode(int* mode) { return std::swap(g_state.capture_mode, *mode), kSuccess; }
 Result cuEventCreate(Event* event, unsigned) {
   return *event = reinterpret_cast<Event>(new double(0)), begin_in_context("cuEventCreate");
 }

@@ -32,6 +32,7 @@ struct State {
   std::string failing;     // this entry point...
   int failing_result = 0;  // ...returns this
   bool capturing = false;
+  int capture_mode = 0;
   int static_shared_bytes = 0, max_threads = 1024;
   std::vector<int> parameter_bytes;  // of the next launches
   // Called instead of a kernel.

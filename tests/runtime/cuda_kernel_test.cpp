@@ -413,11 +413,9 @@ TEST(CudaWorkspace, IsKeptPerStream) {
   void* const first = run(small, 1);
   EXPECT_EQ(run(small, 1), first);
   EXPECT_NE(run(small, 2), first);
-  const int frees = driver->frees;
   void* const grown = run(large, 1);
   EXPECT_NE(grown, first);
   EXPECT_EQ(run(small, 1), grown);
-  EXPECT_EQ(driver->frees, frees);  // a captured graph may still use the first
 }
 
 TEST(CudaWorkspace, ReportsAreRefusedWhileCapturing) {
@@ -434,22 +432,53 @@ TEST(CudaWorkspace, ReportsAreRefusedWhileCapturing) {
                  [&] { program(x.a, x.b, x.c); });
 }
 
-TEST(CudaWorkspace, IsNotAllocatedWhileCapturing) {
+// Graphs run beside each other, and beside calls on the stream that captured them.
+TEST(CudaWorkspace, EachCapturedCallHasItsOwn) {
   FakeDriver driver;
   KernelLaunch launch = matmul_launch();
   launch.parameters = {BufferParameter{3}};
   const Executable program = load(kernel_text({launch}), plan_with_workspace());
+  driver->parameter_bytes = {8};
   const Matrices x(64, 128, 64);
+  const auto run = [&] {
+    program(x.a, x.b, x.c);
+    return read<void*>(driver->launches.back().parameters[0]);
+  };
+  void* const eager = run();
   driver->capturing = true;
-  expect_refusal(
-      Code::CaptureForbidden,
-      "matmul_relu: the workspace 'partial' needs 32768 bytes on cuda:0, which cannot be allocated while the "
-      "stream is being captured",
-      [&] { program(x.a, x.b, x.c); });
+  const int frees = driver->frees;
+  void* const first = run();
+  void* const second = run();
+  EXPECT_EQ(driver->capture_mode, 0);  // as before
+  EXPECT_EQ(std::set<void*>({eager, first, second}).size(), 3u);
   driver->capturing = false;
-  program(x.a, x.b, x.c);
+  EXPECT_EQ(run(), eager);
+  EXPECT_EQ(driver->frees, frees);
+}
+
+TEST(CudaWorkspace, HoldsZerosWhereThePlanSaysSo) {
+  FakeDriver driver;
+  KernelLaunch launch = matmul_launch();
+  launch.parameters = {BufferParameter{3}};
+  LaunchPlan plan = plan_with_workspace();
+  plan.workspaces[0].zeroed = true;
+  const Executable program = load(kernel_text({launch}), plan);
+  driver->parameter_bytes = {8};
+  const Matrices small(64, 128, 64), large(128, 128, 64);
+  const auto all_zeros = [&](const Matrices& x) {
+    program(x.a, x.b, x.c);
+    const auto* found = static_cast<const float*>(read<void*>(driver->launches.back().parameters[0]));
+    return std::all_of(found, found + x.a.shape()[0] * x.b.shape()[1], [](float f) { return f == 0; });
+  };
+  const auto clears = [&] { return std::ranges::count(driver->calls, "cuMemsetD8Async"); };
+  EXPECT_TRUE(all_zeros(small));
+  const auto once = clears();
+  EXPECT_TRUE(all_zeros(small));
+  EXPECT_EQ(clears(), once);  // its launches leave zeros
+  EXPECT_TRUE(all_zeros(large));
   driver->capturing = true;
-  EXPECT_NO_THROW(program(x.a, x.b, x.c));
+  EXPECT_TRUE(all_zeros(large));
+  EXPECT_EQ(clears(), once + 2);
 }
 
 TEST(CudaLaunch, IsCapturable) {

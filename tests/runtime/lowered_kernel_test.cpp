@@ -31,7 +31,7 @@ LoweredKernel everything() {
                        cuda::ValueParameter{symbol(1), 4}};
   kernel.plan = {{map, {}}, {launch, {}}};
   kernel.alignments = {0, 16, -1};
-  kernel.workspaces = {0, 1 << 20};
+  kernel.workspaces = {{0, false}, {1 << 20, true}};
   return kernel;
 }
 
@@ -49,7 +49,7 @@ TEST(LoweredKernel, IsReadBackEqual) {
   EXPECT_TRUE(back->plan.launches[0].cooperative);
   EXPECT_EQ(std::get<cuda::ValueParameter>(back->plan.launches[0].parameters[3]).bytes, 4);
   EXPECT_EQ(back->alignments, (std::vector<int64_t>{0, 16, -1}));
-  EXPECT_EQ(back->workspaces, (std::vector<int64_t>{0, 1 << 20}));
+  EXPECT_EQ(back->workspaces, (std::vector<KernelWorkspace>{{0, false}, {1 << 20, true}}));
 }
 
 TEST(LoweredKernel, TruncatedAndLongerBytesAreRefused) {
