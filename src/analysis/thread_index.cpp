@@ -5,6 +5,8 @@
 #include "layout/fragment.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 namespace tilewright::analysis {
 
@@ -213,6 +215,28 @@ bool OwnElements::covers_threads(const OwnElement& e, int64_t together, const Ra
     if (known < threads_along(static_cast<int>(d), threads)) return false;
   }
   return true;
+}
+
+std::optional<int64_t> only_thread(const Expr& condition, const Launch& launch) {
+  std::map<VarId, int64_t> index;
+  const auto name = [&](const Expr& a, const Expr& b) {
+    const auto* v = a.as<Var>();
+    if (const auto n = constant_int(b); v && n) index[v->id] = *n;
+  };
+  const std::function<void(const Expr&)> look = [&](const Expr& e) {
+    const auto* n = e.as<Binary>();
+    if (n && n->op == BinaryOp::And) look(n->a), look(n->b);
+    if (n && n->op == BinaryOp::Eq) name(n->a, n->b), name(n->b, n->a);
+  };
+  look(condition);
+  int64_t number = 0, before = 1;
+  for (size_t d = 0; d < launch.thread.size(); ++d) {
+    const auto found = index.find(launch.thread[d]);
+    if (found == index.end() && launch.threads[d] > 1) return std::nullopt;
+    if (found != index.end()) number += before * found->second;
+    before *= launch.threads[d];
+  }
+  return number;
 }
 
 }  // namespace tilewright::analysis

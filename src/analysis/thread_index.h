@@ -33,6 +33,10 @@ struct OwnElement {
   bool operator==(const OwnElement& o) const;
 };
 
+// The only thread of a block, by its number, for which the condition may hold: it names the thread's index along every
+// dimension that has several. None: it does not.
+std::optional<int64_t> only_thread(const ir::Expr& condition, const ir::Launch& launch);
+
 class OwnElements {
  public:
   explicit OwnElements(const ir::Launch& launch);

@@ -221,9 +221,15 @@ class SyncPlacer {
     }
     if (const auto* n = s.as<Print>(); n && n->buffer.valid() && is_shared(p_.root(n->buffer)))
       out.push_back({p_.root(n->buffer), n->buffer, Access::Read, {}, {}});
+    const size_t own = out.size();
     for_each_body(s, [&](const Body& b) {
       for (const Stmt& inner : b) collect(inner, by, out);
     });
+    const auto* branch = s.as<If>();
+    if (!branch || !branch->else_body.empty()) return;
+    if (const auto one = analysis::only_thread(branch->condition, launch_))
+      for (size_t i = own; i < out.size(); ++i)
+        if (out[i].of_thread && !out[i].waits) out[i].once_by = *one;
   }
   void describe_index(const Stmt& s, Touch& t) const {
     t.lasting = true;

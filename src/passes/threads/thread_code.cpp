@@ -306,11 +306,16 @@ class ThreadCode {
     return {l_.make(Role{n.begin, n.end, body(n.body, team)})};
   }
 
+  // Who breaks off before they meet comes by no statement of the loop again.
   static bool meets_in_turns(const Body& turn) {
-    return !may_jump(turn) && std::ranges::any_of(turn, [](const Stmt& s) {
+    const auto meeting = std::ranges::find_if(turn, [](const Stmt& s) {
       const auto* n = s.as<Sync>();
       return n && n->scope == SyncScope::Block;
     });
+    if (meeting == turn.end() || may_jump({meeting, turn.end()})) return false;
+    bool goes_on = false;
+    walk({turn.begin(), meeting}, [&](const Stmt& s) { goes_on = goes_on || s.as<Continue>(); });
+    return !goes_on;
   }
   Body loop_of(const For& n, const Stmt& at, const Team& team) {
     if (n.kind == LoopKind::Vectorized)
