@@ -30,22 +30,26 @@ class EarlyLoads {
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;
       f.body.clear();
-      changed_ = changed_roots(loop->body, p_);
+      changed_ = changed_roots(loop->body, p_), turn_ = bound_vars(loop->body);
+      turn_.insert(loop->var);
       // A turn before its own, if the loop is pipelined.
       const bool early = loop->kind == LoopKind::Pipelined && loop->stages > 0;
       for (auto x = loop->body.begin(); x != gemm; ++x) {
         const auto* map = early ? x->as<Map>() : nullptr;
-        f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body) : *x);
+        f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body, f.body) : *x);
       }
-      Body rest;
+      // What a Map before the gemm gathers stays by it: a loader may take both.
+      Body rest, before;
       Late late;
       for (auto x = gemm; x != loop->body.end(); ++x) {
         const auto* map = x->as<Map>();
-        rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body) : *x);
+        rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body, before) : *x);
         late.vars.merge(bound_vars({*x})), late.buffers.merge(changed_roots({*x}, p_));
       }
       f.body.insert(f.body.end(), rest.begin(), rest.end());
-      return Body{make_stmt(std::move(f), s->location)};
+      Body out = std::move(before);
+      out.push_back(make_stmt(std::move(f), s->location));
+      return out;
     });
   }
 
@@ -55,15 +59,15 @@ class EarlyLoads {
     std::set<VarId> vars;
     std::set<BufferId> buffers;
   };
-  // The Map with fragments for what `early` has loaded.
-  Stmt after_loads(const Map& map, Late late, LocationId at, Body& early) {
+  // The Map with fragments for what `early` has loaded, or `before` the loop, where it is the same in all turns.
+  Stmt after_loads(const Map& map, Late late, LocationId at, Body& early, Body& before) {
     int64_t points = 1;
     for (const Expr& e : map.extents) points *= constant_int(e).value_or(0);
     late.vars.merge(bound_vars(map.body)), late.buffers.merge(changed_roots(map.body, p_));
     std::vector<std::pair<Expr, Expr>> loaded;  // and what takes their place
     auto consider = [&](const Expr& e) {
       if (std::any_of(loaded.begin(), loaded.end(), [&](const auto& known) { return equal(known.first, e); })) return;
-      if (Expr kept = load_before(*e.as<Load>(), e, map, points, late, at, early)) loaded.emplace_back(e, kept);
+      if (Expr kept = load_before(*e.as<Load>(), e, map, points, late, at, early, before)) loaded.emplace_back(e, kept);
     };
     for (const Stmt& s : map.body) {
       if (const auto* n = s.as<Let>()) sure_loads(n->value, consider);
@@ -111,7 +115,7 @@ class EarlyLoads {
     return rest < step ? binary(BinaryOp::FloorDiv, ir::sum(kept.terms, kept.constant, e->type), div->b) : e;
   }
   Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const Late& late, LocationId at,
-                   Body& early) {
+                   Body& early, Body& before_loop) {
     const Buffer& from = p_.buffer(p_.root(load.buffer));
     if (from.space != Space::Global || from.address || analysis::may_overlap(load.buffer, written_, p_)) return {};
     bool stays = true;  // where it is
@@ -140,28 +144,37 @@ class EarlyLoads {
       index.push_back(var(map.vars[d], type)), own.push_back(var(before.vars.back(), type));
       names[map.vars[d]] = own.back();
     }
-    if (index.empty() || count * kReuse > points) return {};
-    for (VarId v : used)
-      if (late.vars.contains(v)) return {};
-    for (BufferId id : used_buffers({make_stmt(Let{{}, value}, at)}))
-      if (stands_by(p_, id, late.vars)) return {};
+    if (count * kReuse > points) return {};
+    const auto uses = [&](const std::set<VarId>& vars) {
+      const auto buffers = used_buffers({make_stmt(Let{{}, value}, at)});
+      return std::ranges::any_of(used, [&](VarId v) { return vars.contains(v) && !names.contains(v); }) ||
+             std::ranges::any_of(buffers, [&](BufferId id) { return stands_by(p_, id, vars); });
+    };
+    if (uses(late.vars)) return {};
     bool known = true;  // where to load from
     walk(value, [&](const Expr& e) {
       const auto* n = e.as<Load>();
       known = known && !(n && analysis::may_overlap(n->buffer, late.buffers, p_));
     });
     if (!known) return {};
+    Body& to = uses(turn_) ? early : before_loop;
+    if (index.empty()) {
+      const VarId name = p_.new_var(from.name + "_early", value->type);
+      to.push_back(make_stmt(Let{name, value}, at));
+      return var(name, value->type);
+    }
     tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
     tile.launch = static_cast<int32_t>(launch_);
     const BufferId id = p_.new_buffer(std::move(tile));
     before.body = {make_stmt(Store{{id, own}, substitute(value, names)}, at)};
-    early.push_back(make_stmt(std::move(before), at));
+    to.push_back(make_stmt(std::move(before), at));
     return ir::load(id, index, value->type);
   }
   TileProgram& p_;
   const std::ptrdiff_t launch_;
   const std::set<BufferId> written_;
   std::set<BufferId> changed_;  // by the loop
+  std::set<VarId> turn_;        // what each of its turns has values of its own of
 };
 
 }  // namespace
