@@ -6,6 +6,7 @@
 #include "analysis/accessed.h"
 #include "analysis/divisibility.h"
 #include "analysis/panels.h"
+#include "analysis/tma.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -17,6 +18,10 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kCopyBits = 128;  // of one cp.async: with fewer the hardware is no faster than loads and stores
+// Bytes of tiles that threads do not ask for themselves where TMA brings them: they would for 256 clocks (128 bytes in
+// each), and their reads of shared memory wait behind that.
+constexpr int64_t kMuchToAskFor = 32768;
+constexpr int64_t kMostBoxes = 16;  // of a tile, by TMA
 
 // Of a fragment they see the registers.
 bool has_views_in_memory(const ProgramTables& p, BufferId id) {
@@ -57,9 +62,7 @@ bool begins(const ProgramTables& p, const Copy& c, const Body& before) {
   const Buffer& to = p.buffer(c.to.buffer);
   if (to.space == Space::Shared)
     return comes_by_async_copies(c, to, p) && !accessed_by(before, p).contains(c.to.buffer);
-  Buffer arrives = to;  // and is taken from there
-  arrives.type = p.buffer(c.from.buffer).type, arrives.space = Space::Shared;
-  return to.space == Space::Fragment && comes_by_async_copies(c, arrives, p);
+  return to.space == Space::Fragment && comes_by_async_copies(c, arrival_of(c, p), p);
 }
 
 // Whether the names in the copy's place are those of the launch, or of values: results of atomics, say, come with what
@@ -81,6 +84,35 @@ bool is_known_ahead(const Copy& c, const Body& before) {
 
 bool may_run_ahead(const Copy& c, const Body& before, const ProgramTables& p) {
   return begins(p, c, before) && is_known_ahead(c, before);
+}
+
+Buffer arrival_of(const Copy& c, const ProgramTables& p) {
+  const Buffer& to = p.buffer(c.to.buffer);
+  if (to.space == Space::Shared) return to;
+  Buffer b;
+  b.name = to.name + "_next", b.type = p.buffer(c.from.buffer).type, b.shape = to.shape, b.space = Space::Shared;
+  b.launch = to.launch;
+  return b;
+}
+
+bool come_in_bulk(const std::vector<Copy>& copies, const ProgramTables& p) {
+  int64_t bytes = 0;
+  for (const Copy& c : copies) bytes += bytes_on_chip(p.buffer(c.to.buffer));
+  return bytes >= kMuchToAskFor && std::ranges::all_of(copies, [&](const Copy& c) {
+           if (!tma_misfit(c, p).empty()) return false;
+           if (is_one_run(c, p.buffer(c.to.buffer), p)) return true;
+           const int64_t columns = *constant_int(c.to.extent.back()), box = box_columns(p, c.to.buffer);
+           return (columns + box - 1) / box <= kMostBoxes;
+         });
+}
+
+bool arrive_in_bulk(std::vector<Copy> copies, ProgramTables p) {
+  for (Copy& c : copies) {
+    Buffer tile = arrival_of(c, p);
+    c.to.buffer = BufferId{static_cast<uint32_t>(p.buffers.size())};
+    p.buffers.push_back(std::move(tile));
+  }
+  return come_in_bulk(copies, p);
 }
 
 }  // namespace tilewright::analysis

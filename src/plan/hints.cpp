@@ -158,6 +158,8 @@ class Reader {
     if (own) schedule(*own);
     const bool several_tiles = own && own->several_tiles;
     if (!several_tiles && take_if("reverse_odd_waves")) out_.reverse_odd_waves = true;
+    for (const bool drawn : {false, true})
+      if (!own && take_if(word(kNextTileWords, drawn) + 1)) fix(out_.drawn, drawn);
     if (out_.work != Work::Kind::Persistent && !several_tiles)
       fix(out_.blocks_per_multiprocessor, number("blocks_per_multiprocessor", 1, 2).value_or(1));
     for (const Schedule* s : kSchedules)

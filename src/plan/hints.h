@@ -26,6 +26,7 @@ struct Hints {
   std::optional<Work::Kind> work;
   std::optional<int64_t> blocks, blocks_per_multiprocessor;
   bool reverse_odd_waves = false;
+  std::optional<bool> drawn;
   std::vector<Wish> wishes;
   // ---- roles
   std::optional<Role::Takes> takes;

@@ -104,11 +104,11 @@ std::vector<std::string> lines_of(const Plan& plan, const ir::ProgramTables& pro
     const Use* own = w.instead_of_kind();
     std::string beside;
     for (const Use& use : w.uses) beside += use.of->is_work ? "" : value(use);
-    line("work {}{}{}{}{}", own ? own->of->word : word(kWorkWords, w.kind),
+    line("work {}{}{}{}{}{}", own ? own->of->word : word(kWorkWords, w.kind),
          own            ? value(*own)
          : w.blocks > 0 ? fmt::format(" blocks={}", w.blocks)
                         : "",
-         w.reverse_odd_waves ? " reverse_odd_waves" : "",
+         w.reverse_odd_waves ? " reverse_odd_waves" : "", plan.brings_ahead() ? word(kNextTileWords, w.drawn) : "",
          w.blocks_per_multiprocessor > 1 ? fmt::format(" blocks_per_multiprocessor={}", w.blocks_per_multiprocessor)
                                          : "",
          beside);

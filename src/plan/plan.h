@@ -37,6 +37,7 @@ struct Work {
   enum class Kind : uint8_t { OneTile, Persistent } kind = Kind::OneTile;  // Persistent: one after the other
   int64_t blocks = 0;              // Persistent: at most so many, one a multiprocessor
   bool reverse_odd_waves = false;  // who had much gets little: tiles are uneven
+  bool drawn = false;              // of threads that bring tiles ahead: who is done draws the next number of a counter
   int64_t blocks_per_multiprocessor = 1;
   std::vector<Use> uses = {};  // what changes the launch before its rings are found, in the order of the table
   bool operator==(const Work&) const = default;

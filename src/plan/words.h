@@ -10,6 +10,7 @@ inline constexpr std::array kJobWords = {"load", "compute"};                    
 inline constexpr std::array kTakesWords = {"all_tiles", "tiles_in_turn", "iterations_in_turn"};    // Role::Takes
 inline constexpr std::array kOrderWords = {"overlapped", "made_beside", "skewed", "alternating"};  // Order::How
 inline constexpr std::array kStagingWords = {"whole", "chunks", "chunks_of_rows", "as_written", "straight"};  // Staging
+inline constexpr std::array kNextTileWords = {" dealt", " drawn"};         // Work::drawn
 inline constexpr std::array kBoxesWords = {"", " clipped", " unclipped"};  // Ring::Boxes, behind the others
 
 // Behind the name of a tile whose halves of columns have rings of their own, by Ring::half + 1.

@@ -111,6 +111,27 @@ TEST(TilesAhead, LongRowsComeInBulk) {
   }
 }
 
+// Who is done first takes the next tile, whatever the blocks' speeds are: here they are those of a simulated device.
+TEST(TilesAhead, BlocksDrawTiles) {
+  const auto plan_of = [](const std::string& text) {
+    return fmt::format("{}", fmt::join(lines_of(planned(text).plan, planned(text).program), "\n"));
+  };
+  const std::string two = "\"work persistent blocks=2\"", drawn = "\"work persistent blocks=2 drawn\"";
+  std::string text = long_rows(3);
+  EXPECT_NE(plan_of(text).find("work persistent blocks=2 dealt"), std::string::npos);  // of few waves
+  text.replace(text.find(two), two.size(), drawn);
+  EXPECT_NE(plan_of(text).find("work persistent blocks=2 drawn"), std::string::npos);
+  const Program program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{ir::parse(text, "p.tile")}));
+  const NDArray x = numbers({5, 8192}, f32, 5), want = NDArray::zeros({5, 8192}, f32);
+  compile(program, {.engine = Engine::Interpreter})(x, want);
+  const Executable simulated = compile(program, {.engine = Engine::Simulator, .arch = "sm_90a"});
+  for (int call = 0; call < 3; ++call) {  // each leaves the counter at zero
+    const NDArray got = NDArray::zeros({5, 8192}, f32);
+    simulated(x, got);
+    EXPECT_EQ(got.to_floats(), want.to_floats());
+  }
+}
+
 // Of loops that run once TMA brings much at a time; a loop that runs again brings it by cp.async: its turns do not say
 // how often slots have been filled.
 TEST(TilesAhead, BoxesComeToLoopsThatRunOnce) {
@@ -168,6 +189,10 @@ TEST(TilesAhead, IsRefusedWhereItCannotBe) {
             none + "no tile comes from global memory in a copy of its own at the top of the body");
   EXPECT_EQ(refusal({.plan = "plan(\"work persistent\", \"ring x slots=40\") "}),
             none + "a ring of such tiles has 2 to 4 slots, not 40");
+  EXPECT_EQ(
+      refusal({.plan = "plan(\"work persistent drawn\") "}),
+      "launch 'rows' has no plan with the line 'work persistent drawn'\nblocks do not draw tiles: TMA does not bring "
+      "them in few copies");
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ TEST(Hints, OneTileIsWhatIsWritten) {
     own.replace(own.find("{{plan}}"), 8, plan);
     return plan_of(ir::parse(own, "rows.tile"));
   };
-  EXPECT_NE(with("").find("work persistent"), std::string::npos) << with("");
+  EXPECT_NE(with("").find("work persistent blocks=132 drawn"), std::string::npos) << with("");
+  EXPECT_NE(with("plan(\"work persistent dealt\") ").find("work persistent blocks=132 dealt"), std::string::npos);
   EXPECT_EQ(with("plan(\"work one_tile\") ").find("work persistent"), std::string::npos);
 }
 

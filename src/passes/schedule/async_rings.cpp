@@ -15,6 +15,7 @@
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/lower/intervals.h"
+#include "passes/schedule/drawn_tiles.h"
 #include "passes/schedule/ring.h"
 #include "passes/schedule/role_code.h"
 #include "passes/threads/gemm_choice.h"
@@ -28,10 +29,6 @@ namespace {
 constexpr int64_t kFewestSlots = 2, kMostSlots = 16;  // of a ring: no program gains from more
 // What the matrix unit multiplies in the 2000 clocks until a slot that is asked for is full (plan/price.cpp).
 constexpr int64_t kFewMultiplies = int64_t{2000} * 2048;
-// Bytes of a fill that threads do not ask for themselves where TMA brings them: they would for 256 clocks
-// (128 bytes in each), and their reads of shared memory wait behind that.
-constexpr int64_t kMuchToAskFor = 32768;
-constexpr int64_t kMostBoxes = 16;  // of a tile, by TMA
 
 class PipelinedLoops {
  public:
@@ -55,6 +52,15 @@ class PipelinedLoops {
     });
   }
   bool gathers() const { return gathers_; }
+  std::string draw(const For& n, const Expr& blocks, const Expr& block, LocationId at, Body& out) {
+    std::vector<Brought> brought;
+    std::string why = misfit(n, brought);
+    if (!why.empty()) return why;
+    if (!comes_in_bulk(n, brought) || std::ranges::any_of(brought, [](const Brought& b) { return reads_any(b.place); }))
+      return "tiles that TMA does not bring in few copies are dealt";
+    out = drawn_ring(n, DrawnTiles(p_, launch_, n.extent, blocks, block, n.stages), at, brought);
+    return "";
+  }
 
  private:
   // A statement of the loop that fills a tile.
@@ -120,6 +126,7 @@ class PipelinedLoops {
     return "";
   }
 
+  static bool reads_any(const std::vector<Expr>& all) { return std::ranges::any_of(all, reads); }
   static bool reads(const Expr& e) {
     bool found = false;
     walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
@@ -177,7 +184,7 @@ class PipelinedLoops {
     // anywhere, at the cost of another barrier: a slot is filled again in its own turn.
     if (slots < kMostSlots && turns > slots && has_room(slots + 1, brought)) ++slots;
     const bool in_turn = slots == kFewestSlots && waits_for_rows(n, brought);
-    const bool in_bulk = !in_turn && comes_in_bulk(n, brought);
+    const bool in_bulk = !in_turn && target_ && target_->has.tma && comes_in_bulk(n, brought);
     SlotRing ring{.slots = slots,
                   .bytes = bytes_of(brought),
                   .filled = in_bulk ? SlotRing::Filled::TmaBytes : SlotRing::Filled::CpAsync,
@@ -257,6 +264,67 @@ class PipelinedLoops {
     out.push_back(make_stmt(std::move(loop), at));
     return out;
   }
+  // Of a loop that ends by itself.
+  static int64_t most_turns(const Expr& tiles) {
+    const int64_t counted = INT32_MAX - kMostSlots;  // so that those ahead are, too
+    return std::min(constant_int(tiles).value_or(counted), counted);
+  }
+  // Fills are one turn less ahead than numbers are drawn.
+  Body drawn_ring(const For& n, DrawnTiles draws, LocationId at, const std::vector<Brought>& brought) {
+    const int64_t slots = n.stages;
+    SlotRing ring{.slots = slots, .bytes = bytes_of(brought), .released = SlotRing::Released::Block};
+    for (const Brought& b : brought) ring.tiles.push_back(b.tile);
+    const std::string name = p_.buffer(brought[0].tile).name;
+    ring = open_ring(p_, launch_, name, std::move(ring), 0);
+    const auto place = [&](const Expr& turn) {
+      return Turn{binary(BinaryOp::FloorMod, turn, constant(i32, slots)), turn_of(slots, turn).parity};
+    };
+    const auto in_slot = [&](const Expr& turn, const Body& code) {
+      std::map<BufferId, IntoSlots::Slot> all;
+      use_slot(ring, place(turn).slot, p_, all);
+      return IntoSlots(std::move(all)).body(code);
+    };
+    const auto issue = [&](const Expr& turn, const Expr& tile, const Expr& exists) {
+      Body code;
+      for (const Brought& b : brought) append(code, in_slot(turn, of_turn(n, n.body[b.at], tile)));
+      return fill(ring, place(turn), {std::move(code)}, at, exists);
+    };
+    const auto number = [&](const char* of, const Expr& value, Body& to) {
+      const VarId id = p_.new_var(of, value->type);
+      to.push_back(make_stmt(Let{id, value}, at));
+      return var(id, value->type);
+    };
+    // The first tile does not wait for what is drawn.
+    Body out = issue(constant(i32, int64_t{0}), draws.number_of_first(), {});
+    append(out, draws.first_numbers());
+    out.push_back(make_stmt(Sync{}, at));
+    for (int64_t turn = 1; turn < slots - 1; ++turn) {
+      const Expr tile = number("tile_ahead", draws.number_of(constant(i32, turn)), out);
+      append(out, issue(constant(i32, turn), tile, draws.is_a_tile(tile)));
+    }
+    For loop;
+    loop.var = p_.new_var("turn", i32), loop.begin = constant(i32, int64_t{0}),
+    loop.extent = constant(i32, most_turns(draws.tiles()));
+    const Expr turn = var(loop.var, i32), filled = add(turn, constant(i32, slots - 1));
+    loop.body.push_back(make_stmt(Let{n.var, draws.number_of(turn)}, at));
+    loop.body.push_back(
+        make_stmt(If{logical_not(draws.is_a_tile(var(n.var, p_.var(n.var).type))), {make_stmt(Break{}, at)}, {}}, at));
+    append(loop.body, wait_full(ring, place(turn), at));
+    const Expr tile = number("tile_ahead", draws.number_of(filled), loop.body);
+    append(loop.body, draws.ask(tile));
+    append(loop.body, issue(filled, tile, draws.is_a_tile(tile)));
+    std::set<size_t> moved;
+    for (const Brought& b : brought) moved.insert(b.at);
+    Body rest;
+    for (size_t i = 0; i < n.body.size(); ++i)
+      if (!moved.contains(i)) rest.push_back(n.body[i]);
+    rest = without_idle_names(std::move(rest));
+    fence_reads(rest, brought, at);
+    append(loop.body, in_slot(turn, rest));
+    append(loop.body, draws.keep(turn));
+    out.push_back(make_stmt(std::move(loop), at));
+    return out;
+  }
   // How many of the statements there are up to the last that touches a tile of the ring.
   size_t read_until(const Body& rest, const std::vector<Brought>& brought) const {
     std::set<BufferId> tiles;
@@ -281,15 +349,14 @@ class PipelinedLoops {
   }
   // Whether few copies by TMA bring the tiles, which are much together. Products have ways of their own to read them.
   bool comes_in_bulk(const For& n, const std::vector<Brought>& brought) const {
-    if (!target_ || !target_->has.tma || bytes_of(brought) < kMuchToAskFor || holds<Gemm>(n.body)) return false;
+    if (holds<Gemm>(n.body)) return false;
     if (again_.contains(n.var)) return false;  // its turns do not say how often slots have been filled
-    return std::ranges::all_of(brought, [&](const Brought& b) {
-      const auto* c = n.body[b.at].as<Copy>();
-      if (!c || b.later || !analysis::tma_misfit(*c, p_).empty()) return false;
-      if (analysis::is_one_run(*c, p_.buffer(b.tile), p_)) return true;
-      const int64_t columns = *constant_int(c->to.extent.back()), box = analysis::box_columns(p_, b.tile);
-      return (columns + box - 1) / box <= kMostBoxes;
-    });
+    std::vector<Copy> copies;
+    for (const Brought& b : brought) {
+      if (b.later) return false;
+      copies.push_back(*n.body[b.at].as<Copy>());
+    }
+    return analysis::come_in_bulk(copies, p_);
   }
   // Whether all blocks of the launch still run at once where these tiles have so many slots.
   bool has_room(int64_t slots, const std::vector<Brought>& brought) const {
@@ -341,6 +408,12 @@ class PipelinedLoops {
 };
 
 }  // namespace
+
+std::string draw_tiles(TileProgram& p, Launch& launch, const For& tiles, const Expr& blocks, const Expr& block,
+                       Body& out) {
+  std::vector<std::pair<LocationId, std::string>> notes;
+  return PipelinedLoops(p, launch, false, nullptr, notes).draw(tiles, blocks, block, launch.location, out);
+}
 
 AsyncRings materialize_async_rings(TileProgram program, const std::set<size_t>& without,
                                    const target::GpuTarget* target) {

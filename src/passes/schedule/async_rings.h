@@ -22,4 +22,10 @@ struct AsyncRings {
 AsyncRings materialize_async_rings(ir::TileProgram program, const std::set<size_t>& without = {},
                                    const target::GpuTarget* target = nullptr);
 
+// A loop over all tiles of a grid, whose variable is a tile's number: each block draws some of them, and its leading
+// copies run ahead, by TMA, as far as there are slots (the loop's stages). Why the loop is none of that kind, or
+// nothing.
+std::string draw_tiles(ir::TileProgram& program, ir::Launch& launch, const ir::For& tiles, const ir::Expr& blocks,
+                       const ir::Expr& block, ir::Body& out);
+
 }  // namespace tilewright::passes

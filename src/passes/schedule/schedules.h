@@ -30,9 +30,9 @@ Ending stream_k(ir::TileProgram& program, ir::Launch& launch, const plan::Use& u
 // grid has one more, whose block leaves nothing.
 Ending pair_blocks(ir::TileProgram& program, ir::Launch& launch, const plan::Use& use);
 
-// The launch as a loop over tiles, pipelined by as many stages as the plan's rings have slots: at its head the copies
-// of the rings, to shared tiles from which fragments are then filled where the program fills them. async_rings lets
-// them run ahead, or says why it cannot.
+// The launch as a loop over tiles: at its head the copies of the rings, to shared tiles from which fragments are then
+// filled where the program fills them. Where blocks draw tiles, the copies run ahead; else the loop is pipelined by as
+// many stages as the rings have slots, and async_rings lets them run ahead, or says why it cannot.
 void bring_ahead(const plan::Plan& plan, ir::TileProgram& program, ir::Launch& launch);
 std::string misfit_ahead(const plan::Plan& plan, ir::TileProgram program, size_t launch);
 

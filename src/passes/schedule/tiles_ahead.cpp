@@ -1,6 +1,7 @@
 // Writes plans of blocks whose own threads bring the next tile.
 #include <set>
 
+#include "analysis/async_copies.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -15,25 +16,26 @@ using namespace ir;
 
 namespace {
 
-// Of a fragment: as the copy brings it, in shared memory.
-BufferId shared_tile(TileProgram& p, const Launch& launch, const Copy& c) {
-  const Buffer& to = p.buffer(c.to.buffer);
-  if (to.space == Space::Shared) return c.to.buffer;
-  Buffer b;
-  b.name = to.name + "_next", b.type = p.buffer(c.from.buffer).type, b.shape = to.shape, b.space = Space::Shared;
-  b.launch = static_cast<int32_t>(&launch - p.launches.data());
-  return p.new_buffer(std::move(b));
-}
-
-}  // namespace
-
-void bring_ahead(const plan::Plan& plan, TileProgram& p, Launch& launch) {
+// The launch as a pipelined loop over tiles: those of a block, or all, of which it draws some. What a fragment takes
+// from memory comes through shared memory.
+For loop_over_tiles(const plan::Plan& plan, TileProgram& p, Launch& launch, std::optional<FewBlocks>& drawn) {
+  For loop;
+  if (plan.work.drawn) {
+    const Launch own = launch;
+    drawn = with_few_blocks(p, launch, plan.work.blocks, false);
+    check_internal(drawn.has_value(), "a launch of one wave draws tiles");
+    const DType type = drawn->tiles->type;
+    loop.var = p.new_var("tile", type), loop.begin = constant(type, int64_t{0}), loop.extent = drawn->tiles;
+    loop.body = bind_tile(p, own, var(loop.var, type));
+    append(loop.body, own.body);
+    launch.body = drawn->names;
+    launch.body.push_back(own.body.front());  // in the place of the loop
+  } else {
+    check_internal(walk_tiles(p, launch, plan.work.blocks, false), "a launch of one wave takes tiles in turn");
+    loop = *launch.body.back().as<For>();
+  }
   std::set<BufferId> wanted;
-  int64_t slots = 0;
-  for (const plan::Ring& r : plan.rings) wanted.insert(r.tiles.begin(), r.tiles.end()), slots = r.slots;
-  check_internal(walk_tiles(p, launch, plan.work.blocks, false), "a launch of one wave takes tiles in turn");
-  const Stmt tiles = launch.body.back();
-  For loop = *tiles.as<For>();
+  for (const plan::Ring& r : plan.rings) wanted.insert(r.tiles.begin(), r.tiles.end()), loop.stages = r.slots;
   Substitution names;  // of the tile: what the copies of the next turn cannot read
   Body copies, rest;
   for (const Stmt& s : loop.body) {
@@ -44,19 +46,41 @@ void bring_ahead(const plan::Plan& plan, TileProgram& p, Launch& launch) {
       continue;
     }
     Copy arrives = *substitute(Body{s}, names)[0].as<Copy>(), taken = *c;
-    taken.from = arrives.to = {shared_tile(p, launch, *c), c->to.min, c->to.extent};
+    const bool by_own = p.buffer(c->to.buffer).space == Space::Shared;
+    const BufferId tile = by_own ? c->to.buffer : p.new_buffer(analysis::arrival_of(*c, p));
+    taken.from = arrives.to = {tile, c->to.min, c->to.extent};
     copies.push_back(make_stmt(std::move(arrives), s->location));
-    if (taken.from.buffer != taken.to.buffer) rest.push_back(make_stmt(std::move(taken), s->location));
+    if (!by_own) rest.push_back(make_stmt(std::move(taken), s->location));
   }
   check_internal(wanted.empty(), "a plan brings tiles that the launch has not");
   append(copies, std::move(rest));
   loop.body = std::move(copies);
-  loop.kind = LoopKind::Pipelined, loop.stages = slots;
-  launch.body.back() = make_stmt(std::move(loop), tiles->location);
+  loop.kind = LoopKind::Pipelined;
+  return loop;
+}
+
+// Why tiles do not come ahead; empty: they do.
+std::string bring(const plan::Plan& plan, TileProgram& p, Launch& launch) {
+  std::optional<FewBlocks> drawn;
+  const For loop = loop_over_tiles(plan, p, launch, drawn);
+  launch.body.back() = make_stmt(For(loop), launch.location);
+  if (!drawn) return "";
+  Body drawing;
+  std::string why = draw_tiles(p, launch, loop, drawn->blocks, drawn->block, drawing);
+  launch.body.pop_back();
+  append(launch.body, std::move(drawing));
+  return why;
+}
+
+}  // namespace
+
+void bring_ahead(const plan::Plan& plan, TileProgram& p, Launch& launch) {
+  const std::string why = bring(plan, p, launch);
+  check_internal(why.empty(), "a plan draws tiles that cannot be drawn: {}", why);
 }
 
 std::string misfit_ahead(const plan::Plan& plan, TileProgram program, size_t number) {
-  bring_ahead(plan, program, program.launches[number]);
+  if (std::string why = bring(plan, program, program.launches[number]); !why.empty() || plan.work.drawn) return why;
   program.launches = {program.launches[number]};  // what the others are told is not asked
   const AsyncRings rings = materialize_async_rings(std::move(program));
   return rings.notes.empty() ? "" : rings.notes.front().second;

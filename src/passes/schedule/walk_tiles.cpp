@@ -64,30 +64,46 @@ Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile) {
   return bind_block(ordered, tile, l);
 }
 
-bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
-  Expr tiles = blocks_of(launch);
-  const auto all = constant_int(tiles);
-  if (all && *all <= most) return false;
+std::optional<FewBlocks> with_few_blocks(TileProgram& p, Launch& launch, int64_t most, bool even) {
+  FewBlocks out;
+  out.tiles = blocks_of(launch);
+  const auto all = constant_int(out.tiles);
+  if (all && *all <= most) return std::nullopt;
   const DType type = blocks_are_few(launch, p) ? i32 : i64;
-  tiles = cast(tiles, type);
+  out.tiles = cast(out.tiles, type);
   // Blocks of a cluster walk together: it takes tiles that are neighbours, in the order of its blocks.
   const int64_t together = cluster_blocks(launch);
-  const Expr blocks = constant(type, most), each = constant(type, together);
+  const Expr blocks = constant(type, most), each = constant(type, together), one = constant(type, int64_t{1});
   const auto whole = [&](const Expr& n) { return together == 1 ? n : mul(ceildiv(n, each), each); };
-  // As few blocks as make no more waves; of no tiles, none.
-  const Expr one = constant(type, int64_t{1}), two = constant(type, int64_t{2});
-  const Expr blocks_walking = whole(ceildiv(tiles, binary(BinaryOp::Max, ceildiv(tiles, blocks), one)));
-  Body names;
-  auto named = [&](const char* name, const Expr& value) {
+  const auto some = [&](const Expr& tiles, const Expr& waves) {
+    return even ? whole(ceildiv(tiles, waves)) : binary(BinaryOp::Min, tiles, blocks);
+  };
+  // Of no tiles, none.
+  const Expr walking = some(out.tiles, binary(BinaryOp::Max, ceildiv(out.tiles, blocks), one));
+  const auto named = [&](const char* name, const Expr& value) {
     if (is_constant(value)) return value;
     const VarId id = p.new_var(name, type);
-    names.push_back(make_stmt(Let{id, value}, launch.location));
+    out.names.push_back(make_stmt(Let{id, value}, launch.location));
     return var(id, type);
   };
-  tiles = named("tiles", tiles);
-  const Expr grid = named("blocks", whole(ceildiv(tiles, ceildiv(tiles, blocks))));
-  const VarId block = p.new_var("block", i32), turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
-  const Expr first = cast(var(block, i32), type);
+  out.tiles = named("tiles", out.tiles);
+  out.blocks = named("blocks", some(out.tiles, ceildiv(out.tiles, blocks)));
+  const VarId block = p.new_var("block", i32);
+  out.block = cast(var(block, i32), type);
+  launch.grid = {none_in_part_of_a_cluster(launch, walking)}, launch.block = {block}, launch.swizzle = {};
+  if (together > 1) launch.cluster = {together};
+  return out;
+}
+
+bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
+  const Launch own = launch;
+  auto few = with_few_blocks(p, launch, most, true);
+  if (!few) return false;
+  const Expr tiles = few->tiles, grid = few->blocks, first = few->block;
+  const DType type = tiles->type;
+  const int64_t together = cluster_blocks(launch);
+  const Expr each = constant(type, together), one = constant(type, int64_t{1}), two = constant(type, int64_t{2});
+  const VarId turn = p.new_var("turn", i32), tile = p.new_var("tile", type);
   For loop;
   loop.kind = LoopKind::Grid;
   loop.var = turn;
@@ -101,16 +117,19 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
     const Expr rank = binary(BinaryOp::FloorMod, first, each);
     return select(odd, add(sub(sub(grid, each), sub(first, rank)), rank), first);
   };
-  const Expr last = named("last_wave", sub(ceildiv(tiles, grid), one));  // it may not be whole
+  Expr last = sub(ceildiv(tiles, grid), one);  // it may not be whole
+  if (!is_constant(last)) {
+    const VarId id = p.new_var("last_wave", type);
+    few->names.push_back(make_stmt(Let{id, last}, launch.location));
+    last = var(id, type);
+  }
   const Expr in_last = binary(BinaryOp::Lt, place(last), sub(tiles, mul(last, grid)));
   loop.extent = cast(select(in_last, add(last, one), last), i32);
   loop.body.push_back(make_stmt(Let{tile, add(place(at), mul(at, grid))}, launch.location));
-  for (Stmt& s : bind_tile(p, launch, var(tile, type))) loop.body.push_back(std::move(s));
-  loop.body.insert(loop.body.end(), launch.body.begin(), launch.body.end());
-  launch.body = std::move(names);
+  for (Stmt& s : bind_tile(p, own, var(tile, type))) loop.body.push_back(std::move(s));
+  loop.body.insert(loop.body.end(), own.body.begin(), own.body.end());
+  launch.body = std::move(few->names);
   launch.body.push_back(make_stmt(std::move(loop), launch.location));
-  launch.grid = {none_in_part_of_a_cluster(launch, blocks_walking)}, launch.block = {block}, launch.swizzle = {};
-  if (together > 1) launch.cluster = {together};
   return true;
 }
 

@@ -1,8 +1,19 @@
 // A grid of blocks as a loop over tiles.
 #pragma once
+#include <optional>
+
 #include "ir/program.h"
 
 namespace tilewright::passes {
+
+// A grid of fewer blocks than it has tiles.
+struct FewBlocks {
+  ir::Body names;  // of the numbers
+  ir::Expr tiles, blocks, block;
+};
+// The launch as one of at most so many blocks, or, where they are `even`, of as few as make no more waves; its body is
+// as it was. None, and nothing is done: one wave takes all tiles.
+std::optional<FewBlocks> with_few_blocks(ir::TileProgram& program, ir::Launch& launch, int64_t most, bool even);
 
 // Block b of G takes tiles b, b + G, ... of the launch's grid, in an order that shares operands: as few blocks as make
 // no more waves, at most `blocks`. Where tiles are `uneven`, every second wave is dealt backwards, so that who had much
