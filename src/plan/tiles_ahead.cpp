@@ -2,7 +2,7 @@
 //
 // A plan without roles for a launch without products, of which a multiprocessor holds one block at a time: nothing else
 // is there to use the memory while it computes. Its rings are the tiles that a block brings from global memory once, at
-// the top of its body. Taken where hints ask for it, and for tiles of 64 KB and more whose elements go through
+// the top of its body. Taken where hints ask for it, and for large tiles that blocks draw, or whose elements go through
 // functions such as exp.
 #include <algorithm>
 #include <set>
@@ -32,9 +32,11 @@ constexpr int64_t kLeft = 8 * 1024;
 // What a block brings at a time, from which on waiting for it is worth two slots.
 constexpr int64_t kWorthBringing = 40 * 1024;
 
-// Whether all elements of a tile go through a function that takes the special unit, or many instructions: what brings
-// the next tile meanwhile has time to (bench/results/2026-11-28-rows.json, an H100: softmax of 64 KB rows by 512
-// threads 763 us for 823, RMSNorm 748 for 725, softmax of 16 KB rows by 1,024 threads 957 for 897).
+// Whether tiles are drawn, or all elements of one go through a function that takes the special unit, or many
+// instructions: what brings the next tile meanwhile has time to (bench/results/2026-11-28-rows.json, an H100: softmax
+// of 64 KB rows by 512 threads 763 us for 823, RMSNorm 748 for 725, softmax of 16 KB rows by 1,024 threads 957 for 897;
+// 2026-11-30-rows-3.json, an H200: RMSNorm of rows of 40, 48, 64 KB that are drawn 521, 523, 526 us, as written 517,
+// 575, 525).
 bool is_worth_it(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target) {
   int64_t brought = 0, room = target.shared_bytes - kLeft, elements = 0;
   for (const Ring& r : plan.rings) {
@@ -46,7 +48,7 @@ bool is_worth_it(const ProgramTables& p, const Launch& launch, const Plan& plan,
   for (BufferId id : used_roots(launch.body, p))
     if (p.buffer(id).space == Space::Shared) room -= bytes_on_chip(p.buffer(id));
   if (brought < kWorthBringing || room < 0) return false;
-  bool computes = false;
+  bool computes = plan.work.drawn;
   walk(launch.body, [&](const Stmt& s) {
     const auto* map = s.as<Map>();
     if (!map) return;

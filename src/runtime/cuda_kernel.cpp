@@ -39,6 +39,12 @@ PreparedLaunch prepare(const KernelLaunch& launch) {
   return out;
 }
 
+bool is_capturing(const CudaDevice& device, Stream stream) {
+  int capturing = 0;
+  device.driver.check(device.driver.stream_is_capturing(stream, &capturing), "ask whether a stream is being captured");
+  return capturing != 0;
+}
+
 // The parameters of one launch: values in `bytes`, and where each lies.
 struct ParameterBlock {
   alignas(64) std::array<char, kMaxParameterBytes> bytes;
@@ -92,18 +98,21 @@ class CudaKernel final : public Callee {
     const Stream stream = current_stream();
     if (call.plan->workspaces.empty() && call.plan->sites.empty())
       return launch_all({call, module, stream, {}, nullptr});
-    if (!call.plan->sites.empty()) refuse_capture_of_reports(module.device(), stream);
+    std::array<void*, kMaxBuffers> lent;
+    const std::vector<Workspace>& wanted = call.plan->workspaces;
+    const std::span<void* const> workspaces(lent.data(), wanted.size());
+    if (is_capturing(module.device(), stream)) {
+      if (!call.plan->sites.empty()) refuse_capture_of_reports();
+      for (size_t i = 0; i < wanted.size(); ++i)
+        lent[i] = module.captured_memory(workspace_bytes(call, wanted[i]), wanted[i].zeroed);
+      return launch_all({call, module, stream, workspaces, nullptr});
+    }
     StreamMemory& memory = module.memory_of(stream);
     std::lock_guard lock(memory.mutex);
-    std::array<void*, kMaxBuffers> lent;
-    const size_t count = call.plan->workspaces.size();
-    for (size_t i = 0; i < count; ++i) {
-      const Workspace& w = call.plan->workspaces[i];
-      lent[i] = memory.get(module.device(), stream, i, workspace_bytes(call, w), w.zeroed);
-    }
-    const std::span<void* const> workspaces(lent.data(), count);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      lent[i] = memory.get(module.device(), i, workspace_bytes(call, wanted[i]), wanted[i].zeroed);
     if (call.plan->sites.empty()) return launch_all({call, module, stream, workspaces, nullptr});
-    void* buffer = memory.get(module.device(), stream, count, kReportBytes, false);
+    void* buffer = memory.get(module.device(), wanted.size(), kReportBytes, false);
     begin_reports(module.device(), stream, buffer);
     launch_all({call, module, stream, workspaces, buffer});
     collect_reports(module.device(), stream, buffer, report);

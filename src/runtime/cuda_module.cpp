@@ -48,20 +48,12 @@ bool runs_on(const std::string& arch, const DeviceProperties& p) {
   return major == p.compute_major && (stop == end ? minor <= p.compute_minor : minor == p.compute_minor);
 }
 
-void* StreamMemory::get(const CudaDevice& device, Stream stream, size_t index, int64_t bytes, bool zeroed) {
-  int capturing = 0;
-  device.driver.check(device.driver.stream_is_capturing(stream, &capturing), "ask whether a stream is being captured");
-  if (capturing != 0) {
-    const RelaxedCapture relaxed(device.driver);
-    kept_.push_back(allocate(device, bytes));
-    if (zeroed) clear(device, kept_.back().get(), bytes);
-    return kept_.back().get();
-  }
+void* StreamMemory::get(const CudaDevice& device, size_t index, int64_t bytes, bool zeroed) {
   if (blocks_.size() <= index) blocks_.resize(index + 1);
   Block& block = blocks_[index];
   if (block.memory && block.bytes >= bytes) return block.memory.get();
   std::shared_ptr<void> memory = allocate(device, bytes);
-  if (block.memory) kept_.push_back(std::move(block.memory));
+  if (block.memory) outgrown_.push_back(std::move(block.memory));
   block = {std::move(memory), bytes};
   if (zeroed) clear(device, block.memory.get(), bytes);
   return block.memory.get();
@@ -136,6 +128,15 @@ StreamMemory& CudaModule::memory_of(Stream stream) {
   std::unique_ptr<StreamMemory>& memory = memory_[id];
   if (!memory) memory = std::make_unique<StreamMemory>();
   return *memory;
+}
+
+void* CudaModule::captured_memory(int64_t bytes, bool zeroed) {
+  const RelaxedCapture relaxed(device_.driver);
+  std::shared_ptr<void> memory = allocate(device_, bytes);
+  if (zeroed) clear(device_, memory.get(), bytes);
+  std::lock_guard lock(mutex_);
+  captured_.push_back(std::move(memory));
+  return captured_.back().get();
 }
 
 }  // namespace tilewright::runtime::cuda

@@ -39,6 +39,8 @@ Result begin_in_context(const char* name) {
 
 }  // namespace
 
+constexpr Result kCaptureUnsupported = 900;
+
 extern "C" {
 
 State* fake_cuda_state() { return &g_state; }
@@ -197,6 +199,7 @@ Result cuStreamDestroy_v2(Stream) { return kSuccess; }
 Result cuStreamSynchronize(Stream) { return begin_in_context("cuStreamSynchronize"); }
 Result cuStreamIsCapturing(Stream, int* capturing) { return *capturing = g_state.capturing, kSuccess; }
 Result cuStreamGetId(Stream stream, unsigned long long* id) {
+  if (g_state.capturing) return kCaptureUnsupported;  // and the capture would be void
   return *id = reinterpret_cast<uintptr_t>(stream), kSuccess;
 }
 Result cuThreadExchangeStreamCaptureMode(int* mode) { return std::swap(g_state.capture_mode, *mode), kSuccess; }

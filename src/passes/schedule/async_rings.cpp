@@ -284,10 +284,11 @@ class PipelinedLoops {
       use_slot(ring, place(turn).slot, p_, all);
       return IntoSlots(std::move(all)).body(code);
     };
-    const auto issue = [&](const Expr& turn, const Expr& tile, const Expr& exists) {
-      Body code;
+    // `exists`: there may be no such tile.
+    const auto issue = [&](const Expr& turn, const Expr& tile, bool exists) {
+      Body code{make_stmt(draws.known(tile), at)};
       for (const Brought& b : brought) append(code, in_slot(turn, of_turn(n, n.body[b.at], tile)));
-      return fill(ring, place(turn), {std::move(code)}, at, exists);
+      return fill(ring, place(turn), {std::move(code)}, at, exists ? draws.is_a_tile(tile) : Expr{});
     };
     const auto number = [&](const char* of, const Expr& value, Body& to) {
       const VarId id = p_.new_var(of, value->type);
@@ -295,24 +296,30 @@ class PipelinedLoops {
       return var(id, value->type);
     };
     // The first tile does not wait for what is drawn.
-    Body out = issue(constant(i32, int64_t{0}), draws.number_of_first(), {});
+    Body out = issue(constant(i32, int64_t{0}), draws.first(), false);
     append(out, draws.first_numbers());
     out.push_back(make_stmt(Sync{}, at));
-    for (int64_t turn = 1; turn < slots - 1; ++turn) {
-      const Expr tile = number("tile_ahead", draws.number_of(constant(i32, turn)), out);
-      append(out, issue(constant(i32, turn), tile, draws.is_a_tile(tile)));
-    }
+    for (int64_t turn = 1; turn < slots - 1; ++turn)
+      append(out, issue(constant(i32, turn), number("tile_ahead", draws.number_of(constant(i32, turn)), out), true));
+    // The number of a turn is read in the one before, so that nobody waits for it.
+    Buffer held;
+    held.name = "next", held.type = p_.var(n.var).type, held.space = Space::Local;
+    held.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+    const BufferId next = p_.new_buffer(std::move(held));
+    out.push_back(make_stmt(Store{{next, {}}, draws.first()}, at));
     For loop;
-    loop.var = p_.new_var("turn", i32), loop.begin = constant(i32, int64_t{0}),
+    loop.var = p_.new_var("turn", i32), loop.begin = constant(i32, int64_t{0});
     loop.extent = constant(i32, most_turns(draws.tiles()));
     const Expr turn = var(loop.var, i32), filled = add(turn, constant(i32, slots - 1));
-    loop.body.push_back(make_stmt(Let{n.var, draws.number_of(turn)}, at));
-    loop.body.push_back(
-        make_stmt(If{logical_not(draws.is_a_tile(var(n.var, p_.var(n.var).type))), {make_stmt(Break{}, at)}, {}}, at));
+    const Expr tile = var(n.var, p_.var(n.var).type);
+    loop.body.push_back(make_stmt(Let{n.var, load(next, {}, tile->type)}, at));
+    loop.body.push_back(make_stmt(If{logical_not(draws.is_a_tile(tile)), {make_stmt(Break{}, at)}, {}}, at));
+    loop.body.push_back(make_stmt(draws.known(tile), at));
     append(loop.body, wait_full(ring, place(turn), at));
-    const Expr tile = number("tile_ahead", draws.number_of(filled), loop.body);
-    append(loop.body, draws.ask(tile));
-    append(loop.body, issue(filled, tile, draws.is_a_tile(tile)));
+    const Expr ahead = number("tile_ahead", draws.number_of(filled), loop.body);
+    loop.body.push_back(make_stmt(Store{{next, {}}, draws.number_of(add(turn, constant(i32, int64_t{1})))}, at));
+    append(loop.body, draws.ask(ahead));
+    append(loop.body, issue(filled, ahead, true));
     std::set<size_t> moved;
     for (const Brought& b : brought) moved.insert(b.at);
     Body rest;
@@ -320,8 +327,11 @@ class PipelinedLoops {
       if (!moved.contains(i)) rest.push_back(n.body[i]);
     rest = without_idle_names(std::move(rest));
     fence_reads(rest, brought, at);
+    // Behind the last reduction the answer is there, and results leave after it.
+    const auto last = std::ranges::find_if(rest.rbegin(), rest.rend(), [](const Stmt& s) { return s.as<Reduce>(); });
+    const Body keep = draws.keep(turn);
+    rest.insert(last == rest.rend() ? rest.end() : last.base(), keep.begin(), keep.end());
     append(loop.body, in_slot(turn, rest));
-    append(loop.body, draws.keep(turn));
     out.push_back(make_stmt(std::move(loop), at));
     return out;
   }

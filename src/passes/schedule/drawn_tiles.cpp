@@ -53,6 +53,10 @@ Expr DrawnTiles::number_of(const Expr& turn) const {
 }
 Expr DrawnTiles::is_a_tile(const Expr& n) const { return binary(BinaryOp::Lt, n, tiles_); }
 
+Assume DrawnTiles::known(const Expr& n) const {
+  return {logical_and(binary(BinaryOp::Le, number(0), n), is_a_tile(n))};
+}
+
 Expr DrawnTiles::number(int64_t n) const { return constant(type_, n); }
 Expr DrawnTiles::drawn() const { return load(drawn_, {}, type_); }
 Expr DrawnTiles::number_drawn() const {

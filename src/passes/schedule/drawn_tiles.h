@@ -19,8 +19,9 @@ class DrawnTiles {
   // The numbers of turns before `ahead`, before the loop.
   ir::Body first_numbers();
   ir::Expr number_of(const ir::Expr& turn) const;
-  const ir::Expr& number_of_first() const { return block_; }
+  const ir::Expr& first() const { return block_; }  // of turn 0
   ir::Expr is_a_tile(const ir::Expr& number) const;
+  ir::Assume known(const ir::Expr& number) const;  // of one that is
   const ir::Expr& tiles() const { return tiles_; }
   // Of the turn that is `ahead` of this one: `ask`, by the number of the turn before that one; `keep` at the end of the
   // turn, so that the thread does not wait for the answer.

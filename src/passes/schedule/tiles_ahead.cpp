@@ -26,7 +26,7 @@ For loop_over_tiles(const plan::Plan& plan, TileProgram& p, Launch& launch, std:
     check_internal(drawn.has_value(), "a launch of one wave draws tiles");
     const DType type = drawn->tiles->type;
     loop.var = p.new_var("tile", type), loop.begin = constant(type, int64_t{0}), loop.extent = drawn->tiles;
-    loop.body = bind_tile(p, own, var(loop.var, type));
+    loop.body = bind_tile(p, own, var(loop.var, type), true);
     append(loop.body, own.body);
     launch.body = drawn->names;
     launch.body.push_back(own.body.front());  // in the place of the loop

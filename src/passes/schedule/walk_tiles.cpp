@@ -56,7 +56,9 @@ Launch with_order(const ProgramTables& p, Launch launch) {
   return launch;
 }
 
-Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile) {
+Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile, bool inside) {
+  if (inside && launch.grid.size() == 1 && cluster_blocks(launch) == 1)
+    return {make_stmt(Let{launch.block[0], cast(tile, p.var(launch.block[0]).type)}, launch.location)};
   const Launch ordered = with_order(p, launch);
   static const target::CpuTarget no_cpu;
   Lowering l{p, ordered, no_cpu};
@@ -69,17 +71,19 @@ std::optional<FewBlocks> with_few_blocks(TileProgram& p, Launch& launch, int64_t
   out.tiles = blocks_of(launch);
   const auto all = constant_int(out.tiles);
   if (all && *all <= most) return std::nullopt;
-  const DType type = blocks_are_few(launch, p) ? i32 : i64;
-  out.tiles = cast(out.tiles, type);
+  // A dimension of a grid fits its type.
+  const bool one = launch.grid.size() == 1 && launch.grid[0]->type == i32;
+  const DType type = blocks_are_few(launch, p) || (one && !even) ? i32 : i64;
+  out.tiles = cast(one ? launch.grid[0] : out.tiles, type);
   // Blocks of a cluster walk together: it takes tiles that are neighbours, in the order of its blocks.
   const int64_t together = cluster_blocks(launch);
-  const Expr blocks = constant(type, most), each = constant(type, together), one = constant(type, int64_t{1});
+  const Expr blocks = constant(type, most), each = constant(type, together);
   const auto whole = [&](const Expr& n) { return together == 1 ? n : mul(ceildiv(n, each), each); };
   const auto some = [&](const Expr& tiles, const Expr& waves) {
     return even ? whole(ceildiv(tiles, waves)) : binary(BinaryOp::Min, tiles, blocks);
   };
   // Of no tiles, none.
-  const Expr walking = some(out.tiles, binary(BinaryOp::Max, ceildiv(out.tiles, blocks), one));
+  const Expr walking = some(out.tiles, binary(BinaryOp::Max, ceildiv(out.tiles, blocks), constant(type, int64_t{1})));
   const auto named = [&](const char* name, const Expr& value) {
     if (is_constant(value)) return value;
     const VarId id = p.new_var(name, type);

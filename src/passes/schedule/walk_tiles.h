@@ -20,8 +20,9 @@ std::optional<FewBlocks> with_few_blocks(ir::TileProgram& program, ir::Launch& l
 // gets little. False, and nothing is done: one wave takes all.
 bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, int64_t blocks, bool uneven);
 
-// Names for the coordinates of the tile of that number, in the order in which tiles are walked.
-ir::Body bind_tile(ir::TileProgram& program, const ir::Launch& launch, const ir::Expr& tile);
+// Names for the coordinates of the tile of that number, in the order in which tiles are walked. `inside`: it is known
+// that there is such a tile; else what is divided says so.
+ir::Body bind_tile(ir::TileProgram& program, const ir::Launch& launch, const ir::Expr& tile, bool inside = false);
 
 // The launch, in an order in which tiles that are taken at a time share operands, where it is known to be of one
 // product and has no order of its own.

@@ -33,15 +33,17 @@ def rows(x, columns, rows, threads):
 def scaled(x, result, scales, bias, rows, columns, threads, stages):
     """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales: of_a [M, K / 128], of_b [N, K / 128] where
     `scales` is "rows", [N / 128, K / 128] where it is "blocks"; where it is "one" all times one scale of each."""
-    M, N, K, SA, SB, KS = T.dynamic("M, N, K, SA, SB, KS")
+    M, N, K = T.dynamic("M, N, K")
     depth = 128
+    blocks = T.ceildiv(K, depth)
+    rows_of_b = N if scales == "rows" else T.ceildiv(N, depth)
 
     @T.prim_func
     def scaled_product(
         A: T.Tensor((M, K), x),
         B: T.Tensor((N, K), x),
-        of_a: T.Tensor((SA, KS), "float32"),
-        of_b: T.Tensor((SB, KS), "float32"),
+        of_a: T.Tensor((1, 1) if scales == "one" else (M, blocks), "float32"),
+        of_b: T.Tensor((1, 1) if scales == "one" else (rows_of_b, blocks), "float32"),
         V: T.Tensor((N,) if bias else (1,), result),
         C: T.Tensor((M, N), result),
     ):
@@ -60,9 +62,9 @@ def scaled(x, result, scales, bias, rows, columns, threads, stages):
                     if scales == "one":
                         one, other = of_a[0, 0], of_b[0, 0]
                     elif scales == "blocks":  # a tile lies in one
-                        one, other = of_a[T.min(by * rows + i, SA - 1), k], of_b[bx * columns // 128, k]
+                        one, other = of_a[by * rows + i, k], of_b[bx * columns // 128, k]
                     else:
-                        one, other = of_a[T.min(by * rows + i, SA - 1), k], of_b[T.min(bx * columns + j, SB - 1), k]
+                        one, other = of_a[by * rows + i, k], of_b[bx * columns + j, k]
                     acc[i, j] = acc[i, j] + part[i, j] * (one * other)
             for i, j in T.Parallel(rows, columns):
                 made = acc[i, j] + T.cast(V[bx * columns + j], "float32") if bias else acc[i, j]
