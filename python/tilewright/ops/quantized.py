@@ -53,12 +53,14 @@ def _result(name, out_dtype):
 
 
 _SCALED = ((128, 128, 256, 4), (64, 128, 128, 4), (64, 64, 128, 4), (64, 32, 128, 6))  # rows, columns, threads, stages
+_ONE_SUM = (128, 256, 256, 4)  # beside them, where a thread has no sum of a block
 _ENOUGH_BLOCKS = 100  # of a tile, on a GPU of 132 multiprocessors: of fewer the smaller one's share is larger
 
 
-def _scaled_tile(on_a_gpu, m, n):
+def _scaled_tile(on_a_gpu, m, n, fast):
     """The largest tile of which there are enough for the device; on CPUs a small one."""
-    tiles = [t for t in _SCALED if -(-m // t[0]) * -(-n // t[1]) >= _ENOUGH_BLOCKS] if on_a_gpu else [_SCALED[2]]
+    known = (_ONE_SUM, *_SCALED) if fast else _SCALED
+    tiles = [t for t in known if -(-m // t[0]) * -(-n // t[1]) >= _ENOUGH_BLOCKS] if on_a_gpu else [_SCALED[2]]
     return dict(zip(("rows", "columns", "threads", "stages"), (tiles or _SCALED[-1:])[0]))
 
 
@@ -67,7 +69,7 @@ def _scales_are(scale_a, scale_b, n):
     return "one" if scale_a.numel() == scale_b.numel() == 1 else "rows" if scale_b.shape[0] == n else "blocks"
 
 
-def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
+def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
     import torch
 
     made = a.new_empty((a.shape[0], b.shape[0]), dtype=getattr(torch, out_dtype))
@@ -77,13 +79,14 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype):
             "result": out_dtype,
             "scales": _scales_are(scale_a, scale_b, b.shape[0]),
             "bias": bias is not None,
-            **_scaled_tile(on_gpu(a), *made.shape),
+            "fast": fast,
+            **_scaled_tile(on_gpu(a), *made.shape, fast),
         }
         launch(programs().scaled, options, a, b, scale_a, scale_b, made.new_empty((1,)) if bias is None else bias, made)
     return made
 
 
-def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype):
+def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
     import torch
 
     def wide(x, scale):
@@ -99,18 +102,20 @@ def _reference_scaled(a, b, scale_a, scale_b, bias, out_dtype):
 
 _scaled = Core(
     "scaled_product",
-    "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias, str out_dtype) -> Tensor",
+    "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias, str out_dtype, bool fast) -> Tensor",
     _run_scaled,
     _reference_scaled,
 )
 
 
-def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
+def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16", fast_sum=False):
     """(a * scale_a) @ (b * scale_b)^T + bias, (M, N).
 
     a: (M, K), b: (N, K) of one float8 dtype; scales: float32 (1, 1) both, or (M, ceil(K / 128)) and (N, ceil(K / 128)), one
     for each 128 elements, or scale_b (ceil(N / 128), ceil(K / 128)), one for each block of 128 x 128; bias: (N,) of out_dtype:
-    float16, bfloat16 or float32. Summed in float32, block of 128 by block, and rounded once."""
+    float16, bfloat16 or float32. Summed in float32, block of 128 by block, and rounded once. fast_sum, of scales (1, 1): blocks
+    are summed by the matrix unit, which keeps about 14 bits of what it adds (as torch._scaled_mm with
+    use_fast_accum)."""
     name = "gemm_fp8"
     a = check(name, "a", a, _EIGHTS, rank=2)
     b = check(name, "b", b, shape=(None, a.shape[1]), like=a)
@@ -125,8 +130,10 @@ def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16"):
             f"scales have shapes {given[0]} and {given[1]}",
             f"both are (1, 1), or ({a.shape[0]}, {blocks}) and {of_b[0]} or {of_b[1]}",
         )
+    if fast_sum and given != ((1, 1), (1, 1)):
+        refuse_option(name, f"fast_sum with scales of shapes {given[0]} and {given[1]}", "blocks of their own scales are summed one by one: fast_sum takes scales (1, 1)")
     bias = None if bias is None else check(name, "bias", bias, (kind,), shape=(b.shape[0],))
-    return _scaled(a, b, scale_a.contiguous(), scale_b.contiguous(), bias, kind)
+    return _scaled(a, b, scale_a.contiguous(), scale_b.contiguous(), bias, kind, bool(fast_sum))
 
 
 def _run_four_bits(a, packed, scale, zero, group):
