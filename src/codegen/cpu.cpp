@@ -2,6 +2,7 @@
 
 #include "analysis/waiting_blocks.h"
 #include "codegen/c_reports.h"
+#include "codegen/cpu/brief_blocks.h"
 #include "codegen/cpu/gemm_text.h"
 #include "codegen/cpu/lanes.h"
 #include "codegen/cpu/vector_text.h"
@@ -522,12 +523,18 @@ class CpuText final : public LaneLoops {
         line(run);
       } else {
         line(fmt::format("const int64_t blocks = {};", text(grid.extent)));
+        const std::string turns = fmt::format("for (int64_t block = 0; block < blocks; ++block) {}",
+                                              streams(launch) ? "{ " + run + " }" : run);
+        // A region of threads costs microseconds, even one of a single thread.
+        open(fmt::format("if (call->max_threads == 1 || blocks <= {}) {{", brief_blocks(launch)));
+        line(turns);
+        reopen("} else {");
         // Blocks that follow one another go to one thread, for they read neighbouring memory; but few at a time, for
         // some take longer.
         line("const int64_t run = blocks / (64 * call->max_threads) + 1;");
-        line("#pragma omp parallel for schedule(dynamic, run) num_threads(call->max_threads) if (blocks > 1)");
-        line(fmt::format("for (int64_t block = 0; block < blocks; ++block) {}",
-                         streams(launch) ? "{ " + run + " }" : run));
+        line("#pragma omp parallel for schedule(dynamic, run) num_threads(call->max_threads)");
+        line(turns);
+        close();
       }
       close();
     }
