@@ -1,5 +1,7 @@
 // Calls of functions of elements with tensors of PyTorch that are alike: from Python's tuple to the kernel of vectors
 // that was found for such operands before, without a line of Python.
+#include <algorithm>
+
 #include "kernel.h"
 
 namespace tilewright::python {
@@ -7,12 +9,20 @@ namespace {
 
 constexpr int32_t kCpu = 1;  // DLPack's device type
 
-// A kernel, and the calls that are its own: what the first tensor is, how many elements it has, the types of all
-// operands, the engine that the environment names.
+// An operand by which calls are told apart, and where the kernel takes it: tensors, the result, numbers.
+struct Operand {
+  PyTypeObject* type = nullptr;
+  size_t place = 0;
+  uint8_t type_code = 0, type_bits = 0;  // no bits: a number
+  bool is_tensor() const { return type_bits > 0; }
+};
+
+// A kernel, and the calls that are its own: what the operands are, where the first tensor is and how many elements it
+// has, the engine that the environment names.
 struct Kept {
-  std::vector<PyTypeObject*> types;
+  std::vector<Operand> operands;
+  size_t result;  // the parameter
   int32_t device_type;
-  uint8_t type_code, type_bits;
   bool is_long;
   PyObject* engine;  // bytes, or null
   PyObject* kernel;
@@ -39,7 +49,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 void release(const Kept& kept) {
-  for (PyTypeObject* type : kept.types) Py_DECREF(reinterpret_cast<PyObject*>(type));
+  for (const Operand& operand : kept.operands) Py_DECREF(reinterpret_cast<PyObject*>(operand.type));
   Py_XDECREF(kept.engine);
   Py_DECREF(kept.kernel);
 }
@@ -61,10 +71,9 @@ bool is_row_major(const tw_tensor& tensor) {
   return true;
 }
 
-// Whether both have one shape and dtype, and the second has no gaps.
+// Whether both have one shape, and the second has no gaps.
 bool is_like(const tw_tensor& first, const tw_tensor& other) {
-  if (other.rank != first.rank || other.type_code != first.type_code || other.type_bits != first.type_bits)
-    return false;
+  if (other.rank != first.rank) return false;
   for (int d = 0; d < first.rank; ++d)
     if (other.shape[d] != first.shape[d]) return false;
   return is_row_major(other);
@@ -77,10 +86,10 @@ int64_t elements_of(const tw_tensor& tensor) {
 }
 
 bool has_types(const Kept& kept, PyObject* args) {
-  const size_t count = kept.types.size();
+  const size_t count = kept.operands.size();
   if (static_cast<size_t>(PyTuple_Size(args)) != count) return false;
   for (size_t i = 0; i < count; ++i)
-    if (Py_TYPE(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i))) != kept.types[i]) return false;
+    if (Py_TYPE(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i))) != kept.operands[i].type) return false;
   return true;
 }
 
@@ -89,10 +98,17 @@ PyObject* engine_of(const FlatCalls* self) { return PyDict_GetItem(self->environ
 
 bool is_same(PyObject* a, PyObject* b) { return a == b || (a && b && PyObject_RichCompareBool(a, b, Py_EQ) == 1); }
 
-bool is_for(const FlatCalls* self, const Kept& kept, const tw_tensor& first) {
-  return kept.device_type == first.device_type && kept.type_code == first.type_code &&
-         kept.type_bits == first.type_bits && first.type_lanes == 1 &&
-         kept.is_long == (elements_of(first) > self->most_short) && is_same(kept.engine, engine_of(self));
+// Arguments by the places that the kernel has for them.
+bool is_for(const FlatCalls* self, const Kept& kept, const tw_argument* arguments, const tw_tensor& first) {
+  for (const Operand& operand : kept.operands) {
+    if (!operand.is_tensor()) continue;
+    const tw_argument& a = arguments[operand.place];
+    if (a.kind != TW_TENSOR || a.as.tensor->type_code != operand.type_code ||
+        a.as.tensor->type_bits != operand.type_bits || a.as.tensor->type_lanes != 1)
+      return false;
+  }
+  return kept.device_type == first.device_type && kept.is_long == (elements_of(first) > self->most_short) &&
+         is_same(kept.engine, engine_of(self));
 }
 
 // The operands of a call as arguments: vectors of one length.
@@ -103,9 +119,11 @@ class Vectors {
   const Example& example() const { return example_; }
 
   enum class Found { Alike, Other, Failed };
-  Found set(size_t i, PyObject* operand) {
+  Found set(const Operand& kept, PyObject* operand) {
+    const size_t i = kept.place;
     if (!arguments_.set(i, operand)) return Found::Failed;
-    if (arguments_.data()[i].kind != TW_TENSOR) return Found::Alike;
+    if ((arguments_.data()[i].kind == TW_TENSOR) != kept.is_tensor()) return Found::Other;
+    if (!kept.is_tensor()) return Found::Alike;
     const tw_tensor* tensor = arguments_.data()[i].as.tensor;
     if (!example_.object) example_ = {operand, tensor}, length_ = elements_of(*tensor);
     if (!is_like(*example_.tensor, *tensor) || wants_gradient(operand)) return Found::Other;
@@ -152,13 +170,13 @@ tw_error* launch(KernelObject* kernel, Arguments& arguments, bool brief) {
   return error;
 }
 
-PyObject* run(KernelObject* kernel, Vectors& vectors, bool brief) {
+PyObject* run(KernelObject* kernel, size_t place, Vectors& vectors, bool brief) {
   const ProfilerRange range(kernel);
   PyObject* result =
       new_output(kernel, kernel->outputs->front(), vectors.example(), extents_of(*vectors.example().tensor));
   if (!result) return nullptr;
   Arguments& arguments = vectors.arguments();
-  if (!vectors.set_result(arguments.count() - 1, result)) {
+  if (!vectors.set_result(place, result)) {
     Py_DECREF(result);
     return nullptr;
   }
@@ -176,21 +194,32 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   for (size_t k = 0; k < self->kept->size() && !kept; ++k)
     if (has_types((*self->kept)[k], args)) kept = &(*self->kept)[k];
   if (!kept) Py_RETURN_NOTIMPLEMENTED;
-  const size_t count = kept->types.size();
+  Operand operands[Arguments::kFew];  // the table may change meanwhile
+  const size_t count = kept->operands.size();
+  std::copy(kept->operands.begin(), kept->operands.end(), operands);
   const Held first(kept->kernel);
   Vectors vectors(first.kernel(), count + 1);
   for (size_t i = 0; i < count; ++i) {
-    const Vectors::Found found = vectors.set(i, PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
-    if (found == Vectors::Found::Failed) return refuse(first.kernel(), i);
+    const Vectors::Found found = vectors.set(operands[i], PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
+    if (found == Vectors::Found::Failed) return refuse(first.kernel(), operands[i].place);
     if (found == Vectors::Found::Other) Py_RETURN_NOTIMPLEMENTED;
   }
+  if (!vectors.example().object) Py_RETURN_NOTIMPLEMENTED;
   // Operands of these types stand together in the table or apart.
   for (const Kept& other : *self->kept)
-    if (is_for(self, other, *vectors.example().tensor) && has_types(other, args)) {
+    if (has_types(other, args) && is_for(self, other, vectors.arguments().data(), *vectors.example().tensor)) {
       const Held found(other.kernel);
-      return run(found.kernel(), vectors, !other.is_long && other.device_type == kCpu);
+      return run(found.kernel(), other.result, vectors, !other.is_long && other.device_type == kCpu);
     }
   Py_RETURN_NOTIMPLEMENTED;
+}
+
+bool is_same_call(const Kept& a, const Kept& b) {
+  const auto alike = [](const Operand& x, const Operand& y) {
+    return x.type == y.type && x.type_code == y.type_code && x.type_bits == y.type_bits;
+  };
+  return std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), alike) &&
+         a.device_type == b.device_type && a.is_long == b.is_long && is_same(a.engine, b.engine);
 }
 
 // keep(kernel, *operands): calls with operands as these are calls of this kernel.
@@ -201,26 +230,31 @@ PyObject* keep(PyObject* object, PyObject* args) {
   if (!kernel || !PyType_IsSubtype(Py_TYPE(kernel), kernel_type))
     return PyErr_Format(PyExc_TypeError, "keep(kernel, *operands)");
   const auto* k = object_of<KernelObject>(kernel);
-  const bool fits = k->outputs->size() == 1 && k->outputs->front().parameter == count &&
-                    static_cast<size_t>(count) + 1 == k->parameters->size() &&
-                    static_cast<size_t>(count) < Arguments::kFew;
-  Kept kept{{}, 0, 0, 0, false, engine_of(self), kernel};
+  if (k->outputs->size() != 1 || static_cast<size_t>(count) + 1 != k->parameters->size() ||
+      static_cast<size_t>(count) >= Arguments::kFew)
+    Py_RETURN_NONE;
+  Kept kept{{}, 0, 0, false, engine_of(self), kernel};
   const tw_tensor* first = nullptr;
-  Arguments arguments(k, static_cast<size_t>(count));
-  for (Py_ssize_t i = 0; fits && i < count; ++i) {
-    PyObject* operand = PyTuple_GetItem(args, i + 1);
-    if (!arguments.set(static_cast<size_t>(i), operand)) return nullptr;
-    if (const tw_argument& a = arguments.data()[i]; !first && a.kind == TW_TENSOR) first = a.as.tensor;
-    kept.types.push_back(Py_TYPE(operand));
+  Arguments arguments(k, static_cast<size_t>(count));  // in the operands' order
+  for (size_t i = 0; i < arguments.count(); ++i) {
+    PyObject* operand = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i) + 1);
+    if (!arguments.set(i, operand)) return nullptr;
+    Operand& added = kept.operands.emplace_back(Operand{Py_TYPE(operand)});
+    if (arguments.data()[i].kind != TW_TENSOR) continue;
+    const tw_tensor* tensor = arguments.data()[i].as.tensor;
+    if (!first) first = tensor;
+    added.place = kept.result++, added.type_code = tensor->type_code, added.type_bits = tensor->type_bits;
   }
-  if (!first) Py_RETURN_NONE;
-  kept.device_type = first->device_type, kept.type_code = first->type_code, kept.type_bits = first->type_bits;
-  kept.is_long = elements_of(*first) > self->most_short;
-  for (PyTypeObject* type : kept.types) Py_INCREF(reinterpret_cast<PyObject*>(type));
+  if (!first || k->outputs->front().parameter != static_cast<int>(kept.result)) Py_RETURN_NONE;
+  size_t next = kept.result + 1;
+  for (Operand& operand : kept.operands)
+    if (!operand.is_tensor()) operand.place = next++;
+  kept.device_type = first->device_type, kept.is_long = elements_of(*first) > self->most_short;
+  for (const Operand& operand : kept.operands) Py_INCREF(reinterpret_cast<PyObject*>(operand.type));
   Py_XINCREF(kept.engine);
   Py_INCREF(kernel);
   for (Kept& old : *self->kept)
-    if (old.types == kept.types && is_for(self, old, *first)) {
+    if (is_same_call(old, kept)) {
       std::swap(old, kept);
       release(kept);
       Py_RETURN_NONE;

@@ -1,4 +1,6 @@
 // The kernel object: a call goes from Python's tuple of arguments to tw_kernel_call without a line of Python.
+#include <deque>
+
 #include "kernel.h"
 
 #include <cstring>

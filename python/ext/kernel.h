@@ -1,6 +1,6 @@
 // Kernel objects, the arguments of a call, and the outputs that it makes.
 #pragma once
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "dlpack.h"
@@ -46,7 +46,7 @@ class Arguments {
       return true;
     }
     if (PyLong_Check(object)) return set_integer(a, object);
-    BorrowedTensor& tensor = used_ < kFew ? tensors_[used_++] : more_.emplace_back();
+    BorrowedTensor& tensor = used_ < kFew ? tensors_[used_++] : *more_.emplace_back(std::make_unique<BorrowedTensor>());
     PyObject* number = nullptr;
     if (!tensor.borrow(object, &number, fresh)) return false;
     if (number) {
@@ -75,7 +75,7 @@ class Arguments {
   tw_argument few_[kFew];
   BorrowedTensor tensors_[kFew];
   std::vector<tw_argument> many_;
-  std::deque<BorrowedTensor> more_;
+  std::vector<std::unique_ptr<BorrowedTensor>> more_;
 };
 
 // The first tensor of a call, and what it is.

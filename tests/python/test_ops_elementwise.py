@@ -317,3 +317,39 @@ def test_truths_are_stored_whole(engine_of_calls, engine, count):
     assert truth.dtype == bool and (truth == (a > b)).all()
     assert (np.asarray(ops.logical_xor(truth, a == b)) == (truth ^ (a == b))).all()
     assert (np.asarray(ops.where(truth, a, b)) == np.where(a > b, a, b)).all()
+
+
+def test_calls_like_earlier_ones_take_no_python(engine_of_calls):
+    """Tensors of one shape in any place beside numbers, defaults left out, conditions of another dtype: once called, the extension module
+    finds the kernel."""
+    torch = pytest.importorskip("torch")
+    engine_of_calls("interpreter")
+    a, b, i = torch.randn(3, 5), torch.randn(3, 5), torch.arange(15, dtype=torch.int32).reshape(3, 5)
+    mask = a > 0
+    calls = [
+        (ops.add, (a, b), a + b), (ops.mul, (a, 2.0), a * 2), (ops.mul, (2.0, a), a * 2), (ops.sub, (3, i), 3 - i), (ops.gt, (a, 0.5), a > 0.5),
+        (ops.leaky_relu, (a,), torch.nn.functional.leaky_relu(a)), (ops.leaky_relu, (a, 0.5), torch.nn.functional.leaky_relu(a, 0.5)),
+        (ops.where, (mask, a, b), torch.where(mask, a, b)), (ops.where, (mask, 0.0, b), torch.where(mask, 0.0, b)),
+        (ops.where, (mask, i, i + 1), torch.where(mask, i, i + 1)), (ops.clamp, (a, -0.5, 0.5), a.clamp(-0.5, 0.5)),
+        (ops.addcmul, (a, b, a, 2.0), a + 2 * b * a), (ops.eq, (mask, ~mask), torch.zeros_like(mask)),
+    ]  # fmt: skip
+    for function, operands, expected in calls:
+        for again in (False, True):
+            through_python = []
+            taken = function._function
+            function._function = lambda *o, taken=taken, **n: through_python.append(o) or taken(*o, **n)
+            try:
+                made = function(*operands)
+            finally:
+                function._function = taken
+            assert made.dtype == expected.dtype and torch.allclose(made.float(), expected.float(), atol=1e-6)
+        assert not through_python, (function, operands)
+    # Other shapes, gaps, dtypes and a gradient do not go that way, and are right.
+    assert torch.equal(ops.mul(a.T, 2.0), a.T * 2) and torch.equal(ops.where(mask.T, a.T, b.T), torch.where(mask.T, a.T, b.T))
+    assert torch.equal(ops.where(mask, a.double(), b.double()), torch.where(mask, a, b).double())
+    assert torch.equal(ops.where(mask[:1], a, b), torch.where(mask[:1], a, b)) and torch.equal(ops.mul(i, 2), i * 2)
+    with pytest.raises(tw.TilewrightError, match="'b' is 0.5, but the tensors have dtype int32"):
+        ops.mul(i, 0.5)
+    t = a.clone().requires_grad_()
+    ops.mul(t, 2.0).sum().backward()
+    assert torch.equal(t.grad, torch.full_like(a, 2))

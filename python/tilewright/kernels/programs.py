@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.calls import PROGRAMS, Specialization, compiled, place_of
+from ..pretended_gpu import is_pretended
 from ..trace import state
 
 
@@ -38,6 +39,6 @@ class Family:
         return compiled(self.specialization(tensor, **options))
 
 
-def on_gpu(tensor):
-    """Whether calls with the tensor run on a GPU, where products of float32 are those of 10 bits of mantissa."""
-    return place_of(tensor).engine == "cuda"
+def takes_tf32(tensor):
+    """Whether products of float32 take 10 bits of mantissa: on a GPU, and where one is pretended, whose references do so too."""
+    return place_of(tensor).engine == "cuda" or is_pretended()

@@ -170,6 +170,8 @@ def _where(tensor):
 
 def remembered(calls, key, *tensors):
     """What calls of this key do, if one has been there on such a device and these tensors have no gaps; else None."""
+    if recording.found is not None:
+        return None
     found = calls.get((key, _where(tensors[0])))
     if found is None:
         return None
@@ -184,7 +186,8 @@ def remembered(calls, key, *tensors):
 
 
 def remember(calls, key, tensor, run):
-    calls[key, _where(tensor)] = run
+    if recording.found is None:
+        calls[key, _where(tensor)] = run
 
 
 def chosen(family, options, place, shape):
@@ -290,13 +293,13 @@ class FlatOperator(Operator):
     """A function of elements: calls with tensors of PyTorch of one shape and dtype, without gaps and gradients, go to their kernel by a
     table of the extension module."""
 
-    def __init__(self, function, resolve):
+    def __init__(self, function, resolve, defaults=()):
         super().__init__(function, resolve)
-        self._flat = None
+        self._flat, self._defaults = None, defaults  # of its last parameters
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         if self._flat is not None and not named and not _is_traced():
-            made = self._flat(*operands)
+            made = self._flat(*operands, *self._defaults) if len(operands) == 1 else self._flat(*operands)
             if made is not NotImplemented:
                 return made
         return self._function(*operands, **named)

@@ -8,7 +8,7 @@ from ..tensors import _torch_dtype
 from ..trace import fail
 from ..tracebacks import entry
 from . import element_gradients
-from .calls import (FlatOperator, Operator, Resolved, Spec, check_tensor, chosen, compact, compiled, is_long, is_torch, name_of, place_of, product, refuse_dtype,
+from .calls import (FlatOperator, Operator, Resolved, Spec, calling, check_tensor, chosen, compact, is_long, is_torch, name_of, place_of, product, refuse_dtype,
                     refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -140,7 +140,7 @@ def _resolve(function, names, operands, result=None, more=()):
     columns = (_LONG if is_long(extents[0]) else _SHORT) if len(extents) == 1 else extents[-1] or 1
     options.update(chosen("elementwise", options, place, {"M": extents[-2] if len(extents) > 1 else 1, "N": columns})["options"])
     wanted = specialization("elementwise", options, place, (len(given) + options.get("backward", 0),))
-    return Resolved(lambda *given: compiled(wanted)(*given), [wanted]), given, layout
+    return Resolved(calling(wanted), [wanted]), given, layout
 
 
 _calls = {}
@@ -158,12 +158,14 @@ def run(function, names, operands, result=None):
             return call(*tensors, *numbers)
     resolved, given, layout = _resolve(function, names, operands, result)
     shapes, run_kernel, count = [s for s in layout.shapes if s is not None], resolved.run, len(given)
+    lying = [None if tuple(t.shape) == s else s for t, s in zip(tensors, shapes)]  # None: as it is given
 
     def call(*given):
-        return run_kernel(*(t.reshape(s) for t, s in zip(given[:count], shapes)), *given[count:]).reshape(layout.shape)
+        given = (*(t if s is None else t.reshape(s) for t, s in zip(given, lying)), *given[count:])
+        return run_kernel(*given).reshape(layout.shape) if layout.extents != layout.shape else run_kernel(*given)
 
     flat = FLAT.get(function)
-    if flat is not None and result is None and count == len(operands) - len(numbers) and "-" not in layout.words[:count]:
+    if flat is not None and result is None:
         if all(w in ("1", "-") for w in layout.words) and all(len(t.shape) == len(tensors[0].shape) for t in tensors):
             flat.remember_flat(operands, resolved.specializations[0])
     # Where a tensor was repeated by a copy, its shape is not the operand's.
@@ -182,12 +184,12 @@ FLAT = {}  # by function of the program
 _OTHERWISE = ("prelu", "cast")  # what is called with other operands than the program
 
 
-def _made(function, plain, along, doc, reference=None):
+def _made(function, plain, along, doc, reference=None, defaults=()):
     plain.__name__, plain.__doc__ = function, doc
     if function not in TABLE or function in _OTHERWISE:
         made = Operator(entry(plain), along)
     else:
-        made = FLAT.setdefault(function, FlatOperator(entry(plain), along))
+        made = FLAT.setdefault(function, FlatOperator(entry(plain), along, defaults))
     made.reference = reference or (lambda *operands, **named: element_gradients.reference(function)(*operands, **named))
     return made
 
@@ -236,7 +238,8 @@ def _function(row):
         return run(row.name, row.names, operands)
 
     plain.__signature__ = signature
-    made = _made(row.name, plain, lambda *operands, **named: _resolve(row.name, row.names, _bound(row, signature, operands, named))[0], _docs(row))
+    made = _made(row.name, plain, lambda *operands, **named: _resolve(row.name, row.names, _bound(row, signature, operands, named))[0], _docs(row), None,
+                 tuple(default for _, default in row.numbers) if len(row.tensors) == 1 else ())  # fmt: skip
     made.signature = made.__signature__ = signature
     return made
 
@@ -423,6 +426,7 @@ def _limits(x, low, high):
 
 clamp = _made("clamp", lambda x, low=None, high=None: _run(*_limits(x, low, high)), lambda x, low=None, high=None: _along(*_limits(x, low, high)),
               _docs(TABLE["clamp"]) + " One of them may be None; where low is above high it is high; NaN of NaN.")  # fmt: skip
+FLAT["clamp_to"] = clamp
 
 
 def _in_place_of(x, nan, posinf, neginf):
@@ -509,7 +513,7 @@ def _resolve_gated(function, x, grad=None):
     options.update(chosen("elementwise", options, place, {"M": m, "N": n or 1})["options"])
     wanted = specialization("elementwise", options, place, (1 if grad is None else 2,))
     given = [reshaped(compact(x), (m, 2, n))] + ([] if grad is None else [reshaped(compact(grad), (m, n))])
-    return Resolved(lambda *given: compiled(wanted)(*given), [wanted]), given
+    return Resolved(calling(wanted), [wanted]), given
 
 
 def run_gated(function, x, grad=None):

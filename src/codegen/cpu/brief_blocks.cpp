@@ -16,9 +16,8 @@ constexpr int64_t kUnknown = kBrief;  // as many as make a block long
 
 int64_t operations_of(const Stmt& s) {
   int64_t count = 1;
-  for_each_expr(s, [&](const Expr& e) {
-    walk(e, [&](const Expr& x) { count += x.as<Intrinsic>() ? kOfFunction : 1; });
-  });
+  for_each_expr(s,
+                [&](const Expr& e) { walk(e, [&](const Expr& x) { count += x.as<Intrinsic>() ? kOfFunction : 1; }); });
   return count;
 }
 

@@ -6,7 +6,7 @@ import torch
 
 from ..arguments import align, ceil_div, check, refuse_option
 from ..config import get_num_sms
-from ..programs import on_gpu
+from ..programs import takes_tf32
 from . import mix_programs, norm_programs, stream_programs
 
 _BF16, _F32 = (torch.bfloat16,), (torch.float32,)
@@ -216,7 +216,7 @@ def norm_fn_fwd(x, fn, eps, parts):
         x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,))
     )
     if tokens and outputs and width:
-        norm_programs.sums(x, outputs=outputs, tf32=on_gpu(x))(x, fn, products, squares)
+        norm_programs.sums(x, outputs=outputs, tf32=takes_tf32(x))(x, fn, products, squares)
         norm_programs.norms(x, outputs=outputs)(products, squares, product, square, out, float(width), eps)
     return out, product, square
 
@@ -228,7 +228,7 @@ def norm_fn_bwd(grad, x, fn, product, square, eps, x_grad):
         return torch.zeros_like(fn)
     fn_grad = torch.empty_like(fn)
     d_product = x.new_empty((tokens, align(outputs, 16)), dtype=torch.float32)
-    kernel = norm_programs.gradient(x, outputs=outputs, tf32=on_gpu(x))
+    kernel = norm_programs.gradient(x, outputs=outputs, tf32=takes_tf32(x))
     kernel(grad.contiguous(), product, square, x, fn, d_product, torch.empty_like(square), x_grad, fn_grad, float(width), eps)
     return fn_grad
 

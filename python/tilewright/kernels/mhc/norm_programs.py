@@ -11,7 +11,7 @@ _DEPTH = 64  # columns of a step of a product
 
 def rounded(x, tf32):
     """What a product takes of a float32: all of it, or as tensor cores want it, 10 bits of mantissa, rounded."""
-    return T.reinterpret(T.reinterpret(x, "uint32") + T.uint32(0x1000), "float32") if tf32 else x
+    return T.reinterpret((T.reinterpret(x, "uint32") + T.uint32(0x1000)) & T.uint32(0xFFFFE000), "float32") if tf32 else x
 
 
 @Family
