@@ -15,6 +15,7 @@ _INDEX = "indices: for i, j in T.Parallel(M, N): c[i, j] = a[i, j] * b[i]"
 _AT_RUN_TIME = "its value is known only at run time: T.print(x) prints it, A[i] = x stores it"
 _OWN = "it is tilewright.{}: import tilewright as tw"
 _HOST = "PyTorch or NumPy does it, before or after the kernel"
+_DEVICES = "a program runs on one device: torch.distributed sends between kernels; blocks of a cluster share by T.Kernel(..., cluster_dims=2)"
 
 
 def _words(names, instead):
@@ -73,6 +74,7 @@ WORDS = {
     **_words("fill_ zero_", "T.fill(tile, value), T.clear(tile)"),
     **_words("numel size dim", "A.shape, which has the extents, and A.ndim"),
     **_words("append extend insert", "a tile: T.alloc_local((n,), dtype)"),
+    **_words("Scale allreduce barrier_blocks get_block put_block get_warp put_warp get_rank get_num_ranks signal_op FullCol FullRow Replica", _DEVICES),
     **_words("jit", _OWN.format("jit")),
     **_words("autotune Config", _OWN.format("autotune") + '; its configs are dictionaries, {"block": 64}'),
     **_words("compile", _OWN.format("compile")),

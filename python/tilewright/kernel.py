@@ -201,6 +201,12 @@ class Kernel(_native.Kernel, metaclass=_Kernels):
         return self
 
 
+_MAKERS = {  # whom others' targets are for
+    **dict.fromkeys(("hip", "rocm"), "GPUs of AMD"), **dict.fromkeys(("ascend", "npu", "npuir"), "NPUs of Huawei"), **dict.fromkeys(("maca", "metax"), "GPUs of MetaX"),
+    "musa": "GPUs of Moore Threads", "metal": "GPUs of Apple", "webgpu": "WebGPU", "opencl": "OpenCL", "vulkan": "Vulkan", "cutedsl": "CuTe DSL",
+}  # fmt: skip
+
+
 def engine_of(target, engine=None):
     """(engine, architecture) that a target asks for: "auto", "cuda", "cuda -arch=sm_90", "cpu", an engine's name."""
     if engine is not None:
@@ -219,7 +225,9 @@ def engine_of(target, engine=None):
     if kind == "cuda" and (_native.device_count() == 0 or os.environ.get("TILEWRIGHT_ENGINE")):
         kind = "auto"  # on a machine without a GPU programs run on the CPU
     if kind not in _ENGINES:
-        fail("BadOption", f"there is no target '{text}'", "it is auto, cuda, cpu, interpreter or simulator")
+        takes = "it is auto, cuda, cpu, interpreter or simulator"
+        maker = _MAKERS.get(kind)
+        fail("BadOption", f"there is no target '{text}'", f"{takes}; no code is written for {maker} (docs/support.md)" if maker else takes)
     return kind, arch or _simulated_arch(kind)
 
 

@@ -297,3 +297,10 @@ def a_skill_for_agents(tmp_path, monkeypatch):
 @row("000")
 def architectures_that_are_not_here(tmp_path, monkeypatch):
     assert "TW8201" in refusal(lambda: explained(gemm(), "sm_75")) and "sm_90a" in refusal(lambda: explained(gemm(), "sm_75"))
+
+
+@row("000")
+def blackwell_runs_what_names_no_instruction_of_it(tmp_path, monkeypatch):
+    """Products on mma.sync; tensor memory is refused by name (in row 004)."""
+    for arch in ("sm_100a", "sm_120a"):
+        assert "mma.sync" in tw.compile(gemm(), engine="interpreter").get_kernel_source(arch=arch)

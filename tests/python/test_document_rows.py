@@ -30,8 +30,11 @@ def a_script_without_a_gpu(tmp_path, monkeypatch):
 
 @row("001")
 def makers_whose_gpus_are_not_here(tmp_path, monkeypatch):
-    for target in ("hip", "ascend", "webgpu", "cutedsl", "musa"):
-        assert f"TW1080 build: there is no target '{target}'" in refusal(lambda target=target: tw.compile(gemm(), target=target))
+    for target, maker in (("hip", "GPUs of AMD"), ("ascend", "NPUs of Huawei"), ("maca", "GPUs of MetaX"), ("musa", "GPUs of Moore Threads"), ("webgpu", "WebGPU"),
+                          ("cutedsl", "CuTe DSL"), ("hip -mcpu=gfx942", "GPUs of AMD")):  # fmt: skip
+        said = refusal(lambda target=target: tw.compile(gemm(), target=target))
+        assert f"TW1080 build: there is no target '{target}'" in said and f"no code is written for {maker} (docs/support.md)" in said
+        assert target.partition(" ")[0] in (ROOT / "docs/support.md").read_text()
 
 
 @row("001")
@@ -300,9 +303,98 @@ def names_of_gpus_that_are_not_here(tmp_path, monkeypatch):
 
 @row("004")
 def a_scale_of_several_devices_is_refused_by_name(tmp_path, monkeypatch):
-    with pytest.raises(tw.CompileError, match="Tilewright has no T.Scale") as error:
-        T.Scale("device")
-    assert error.value.code == "TW1102" and error.value.help == "docs/python_language.md lists its operations, and dir(T) their names"
+    """TileScale: T.Scale, copies to other devices, signals, and a cluster in its own words."""
+    for word in "Scale allreduce put_block get_block signal_op barrier_blocks get_rank FullCol Replica".split():
+        with pytest.raises(tw.CompileError, match=f"Tilewright has no T.{word}") as error:
+            getattr(T, word)
+        assert error.value.code == "TW1102" and "a program runs on one device" in error.value.help
+
+    def clustered():
+        @T.prim_func
+        def main(A: T.Tensor((64,), "float32")):
+            with T.Kernel(cta_cluster=2, block=(64, 64), threads=256):
+                T.clear(A)
+
+    said = refusal(clustered)
+    assert "unexpected keyword argument 'cta_cluster'" in said and "cluster_dims=" in said
+
+
+@row("004")
+def blocks_of_a_cluster_on_one_device(tmp_path, monkeypatch):
+    """What the slides' cluster is for: blocks beside each other that wait for one another."""
+    @T.prim_func
+    def met(A: T.Tensor((4, 64), "int32"), S: T.Tensor((4, 64), "int32"), B: T.Tensor((4, 64), "int32")):
+        with T.Kernel(4, threads=64, cluster_dims=2) as b:
+            for i in T.Parallel(64):
+                S[b, i] = A[b, i] + 1
+            T.cluster_sync()
+            for i in T.Parallel(64):
+                B[b, i] = S[b ^ 1, i]
+
+    a = np.arange(256, dtype="int32").reshape(4, 64)
+    s, b = np.zeros_like(a), np.zeros_like(a)
+    tw.compile(met, engine="interpreter")(a, s, b)
+    assert (b == a[[1, 0, 3, 2]] + 1).all()
+
+
+@row("004")
+def tuning_by_measurements(tmp_path, monkeypatch):
+    """Configurations that a decorator lists, the best of them kept; more in test_tuner.py."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+
+    @tw.autotune(configs=[{"block": 32}, {"block": 64}], warmup=1, rep=1)
+    @tw.jit(out_idx=-1, target="cpu")
+    def doubled(n, block=32):
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, block), threads=block) as b:
+                for i in T.Parallel(block):
+                    B[b * block + i] = A[b * block + i] * 2
+
+        return main
+
+    kernel = doubled(256)
+    a = np.arange(256, dtype="float32")
+    assert kernel.config["block"] in (32, 64) and kernel.latency > 0 and (kernel(a) == 2 * a).all()
+
+
+@row("004", "torch")
+def puzzles_with_their_checker(tmp_path, monkeypatch):
+    """Ten and more, of growing difficulty, each with an answer that its checker takes; more in test_puzzles.py."""
+    from tilewright import puzzles
+
+    every = list(puzzles.every())
+    assert len(every) >= 10 and all(callable(getattr(puzzles, name)) for name in ("start", "check", "hint", "solution"))
+
+
+@row("004")
+def a_library_of_operators(tmp_path, monkeypatch):
+    """As TileOPs is one: families and functions, whole in test_families.py."""
+    import tilewright.ops as ops
+
+    assert len(ops.__all__) >= 200 and all(callable(getattr(ops, name)) for name in "gla delta_net mamba2 nsa_attention mla_decode fft fused_moe conv2d".split())
+
+
+@row("004")
+def products_of_the_indexer_on_tensor_cores(tmp_path, monkeypatch):
+    """fp8_index: logits are read by rows, weighed and summed."""
+    @T.prim_func
+    def index(Q: T.Tensor((64, 128), "float8_e4m3fn"), K: T.Tensor((256, 128), "float8_e4m3fn"), W: T.Tensor((64,), "float32"), O: T.Tensor((256,), "float32")):
+        with T.Kernel(4, threads=128) as b:
+            q, k = T.alloc_shared((64, 128), "float8_e4m3fn"), T.alloc_shared((64, 128), "float8_e4m3fn")
+            logits, w, total = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
+            T.copy(Q, q)
+            T.copy(K[b * 64, 0], k)
+            T.copy(W, w)
+            T.clear(logits)
+            T.gemm(k, q, logits, transpose_B=True)
+            for h, n in T.Parallel(64, 64):
+                logits[n, h] = T.max(logits[n, h], 0) * w[h]
+            T.reduce_sum(logits, total, dim=1)
+            T.copy(total, O[b * 64])
+
+    assert gemms_of(index)[0]["becomes"][0].startswith("wgmma")
+    assert gemms_of(index, "sm_89")[0]["becomes"][0].startswith("mma.sync")
 
 
 @row("004", "torch")

@@ -353,3 +353,15 @@ def test_calls_like_earlier_ones_take_no_python(engine_of_calls):
     t = a.clone().requires_grad_()
     ops.mul(t, 2.0).sum().backward()
     assert torch.equal(t.grad, torch.full_like(a, 2))
+
+
+def test_dtypes_and_numbers_of_no_use_are_refused_by_their_names():
+    torch = pytest.importorskip("torch")
+    z = torch.ones(4, dtype=torch.complex64)
+    for call in (lambda: ops.add(z, z), lambda: ops.cast(z, "float32"), lambda: ops.silu_and_mul(z), lambda: ops.softmax(z), lambda: ops.cumsum(z, 0)):
+        with pytest.raises(tw.TilewrightError, match="has dtype complex64, which it does not take") as error:
+            call()
+        assert error.value.code == "TW4004"
+    with pytest.raises(tw.TilewrightError, match="rms_norm: epsilon is 'small'") as error:
+        ops.rms_norm(torch.ones(4), epsilon="small")
+    assert error.value.code == "TW1080"

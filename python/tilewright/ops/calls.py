@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from .. import _native
 from ..device import get_architecture
 from ..dtypes import dtype
+from ..errors import CompileError
 from ..jitted import each_by_threads
 from ..kernel import Kernel
 from ..pretended_gpu import is_pretended
@@ -343,7 +344,7 @@ class Resolved(NamedTuple):
 
 
 def name_of(type_):
-    """The name of a tensor's dtype."""
+    """The name of a tensor's dtype; of one that is none here, as its library has it."""
     return _name_of(type_)
 
 
@@ -352,7 +353,11 @@ name_of._dynamo_marked_constant = True
 
 @functools.lru_cache(1024)
 def _name_of(type_):
-    return str(dtype(str(type_).removeprefix("torch.")))
+    name = str(type_).removeprefix("torch.")
+    try:
+        return str(dtype(name))
+    except CompileError:
+        return name
 
 
 def refuse_dtype(function, argument, name, taken):
@@ -370,6 +375,14 @@ def is_torch(*tensors):
             if isinstance(t, torch.Tensor):
                 return True
     return False
+
+
+def as_number(function, name, value):
+    """The value as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        fail("BadOption", f"{function}: {name} is {value!r}", "it is a number", also=TypeError)
 
 
 def check_tensor(function, argument, value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .calls import product, refuse_shape
+from .calls import as_number, product, refuse_shape
 from .operators import FLOATS, Core, check, check_number, launch, on_gpu, public, refuse_option, up_to_power_of_two
 
 _ROW_ELEMENTS = 32  # of a thread, of a row that is on chip whole
@@ -128,7 +128,7 @@ def fused_add_rms_norm(x, residual, weight=None, *, epsilon=1e-6):
     x, residual: (..., N) of float16, bfloat16 or float32; weight: (N,) or None. Computed in float32. Has gradients in PyTorch."""
     x, groups = _columns("fused_add_rms_norm", x)
     (residual,), (weight,) = _beside("fused_add_rms_norm", x, residual=residual), _along("fused_add_rms_norm", x, weight=weight)
-    return _norm(x, residual, weight, None, None, "rms", "column", groups, 1, float(epsilon))
+    return _norm(x, residual, weight, None, None, "rms", "column", groups, 1, as_number("fused_add_rms_norm", "epsilon", epsilon))
 
 
 def fused_add_layer_norm(x, residual, weight=None, bias=None, *, epsilon=1e-5):
@@ -140,7 +140,7 @@ def fused_add_layer_norm(x, residual, weight=None, bias=None, *, epsilon=1e-5):
     name = "fused_add_layer_norm"
     x, groups = _columns(name, x)
     (residual,), (weight, bias) = _beside(name, x, residual=residual), _along(name, x, weight=weight, bias=bias)
-    return _norm(x, residual, weight, bias, None, "layer", "column", groups, 1, float(epsilon))
+    return _norm(x, residual, weight, bias, None, "layer", "column", groups, 1, as_number("fused_add_layer_norm", "epsilon", epsilon))
 
 
 def ada_layer_norm(x, scale, shift, *, epsilon=1e-5):
@@ -148,7 +148,7 @@ def ada_layer_norm(x, scale, shift, *, epsilon=1e-5):
     gradients in PyTorch."""
     x, groups = _columns("ada_layer_norm", x)
     scale, shift = _beside("ada_layer_norm", x, scale=scale, shift=shift)
-    return _norm(x, None, scale, shift, None, "layer", "row", groups, 1, float(epsilon))[0]
+    return _norm(x, None, scale, shift, None, "layer", "row", groups, 1, as_number("ada_layer_norm", "epsilon", epsilon))[0]
 
 
 def ada_layer_norm_zero(x, scale, shift, gate, *, epsilon=1e-5):
@@ -156,7 +156,7 @@ def ada_layer_norm_zero(x, scale, shift, gate, *, epsilon=1e-5):
     float32. Has gradients in PyTorch."""
     x, groups = _columns("ada_layer_norm_zero", x)
     scale, shift, gate = _beside("ada_layer_norm_zero", x, scale=scale, shift=shift, gate=gate)
-    return _norm(x, None, scale, shift, gate, "layer", "row", groups, 1, float(epsilon))[0]
+    return _norm(x, None, scale, shift, gate, "layer", "row", groups, 1, as_number("ada_layer_norm_zero", "epsilon", epsilon))[0]
 
 
 def _of_groups(name, x, num_groups, weight, bias, epsilon):
@@ -175,7 +175,7 @@ def _of_groups(name, x, num_groups, weight, bias, epsilon):
         "channel",
         [batch * num_groups, count * length, num_groups, count],
         max(length, 1),
-        float(epsilon),
+        as_number(name, "epsilon", epsilon),
     )[0]
 
 

@@ -5,7 +5,7 @@ import functools
 
 from ..tracebacks import entry
 from . import gradients
-from .calls import (Operator, Resolved, calling, check_tensor, chosen, compact, is_torch, name_of, permuted, place_of, product,
+from .calls import (Operator, Resolved, as_number, calling, check_tensor, chosen, compact, is_torch, name_of, permuted, place_of, product,
                     refuse_dtype, refuse_shape, remember, remembered, reshaped, specialization)  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -121,16 +121,16 @@ def _log_softmax(x, dim=-1):
 
 def _rms_norm(x, weight=None, *, epsilon=1e-6):
     if is_torch(x) and gradients.wanted(x, weight):
-        return gradients.rms_norm(x, weight, epsilon)
-    return run("rms_norm", x, _weights(x, weight), float(epsilon))
+        return gradients.rms_norm(x, weight, as_number("rms_norm", "epsilon", epsilon))
+    return run("rms_norm", x, _weights(x, weight), as_number("rms_norm", "epsilon", epsilon))
 
 
 def _layer_norm(x, weight=None, bias=None, *, epsilon=1e-5):
     if bias is not None and weight is None:
         refuse_shape("layer_norm", "'bias' is given, but no 'weight'", "pass a weight of ones")
     if is_torch(x) and gradients.wanted(x, weight, bias):
-        return gradients.layer_norm(x, weight, bias, epsilon)
-    return run("layer_norm", x, _weights(x, weight, bias), float(epsilon))
+        return gradients.layer_norm(x, weight, bias, as_number("layer_norm", "epsilon", epsilon))
+    return run("layer_norm", x, _weights(x, weight, bias), as_number("layer_norm", "epsilon", epsilon))
 
 
 _DTYPES = "float16, bfloat16 or float32, computed in float32 and rounded once. Has gradients in PyTorch."
