@@ -287,6 +287,26 @@ def kernels_that_say_cuda_on_the_processor(tmp_path, monkeypatch):
     subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=tmp_path)
 
 
+@row("000", "torch")
+def products_of_ten_bits_where_a_gpu_is_pretended(tmp_path, monkeypatch):
+    """As TileKernels' test of mhc_pre_norm_fn compares them: with a reference whose products PyTorch makes of tfloat32."""
+    script = ("import tilewright; tilewright.without_gpu(); tilewright.install_as_tile_kernels()\n"
+              "import torch\n"
+              "from tile_kernels.modeling.mhc.ops import mhc_pre_norm_fn\n"
+              "from tile_kernels.torch.mhc import mhc_pre_norm_fn_ref\n"
+              "x, given, grad = torch.randn(1, 64, 2, 128).bfloat16(), torch.randn(8, 256), torch.randn(1, 64, 8)\n"
+              "def of_fn(function, tf32):\n"
+              "    torch.backends.cuda.matmul.allow_tf32 = tf32\n"
+              "    fn, own = given.clone().requires_grad_(), x.clone().requires_grad_()\n"
+              "    own.untyped_storage().grad_from_mhc_post = torch.zeros_like(own)\n"
+              "    function(own, fn, None, 1e-6).backward(grad)\n"
+              "    return fn.grad\n"
+              "ours, exact, rounded = of_fn(mhc_pre_norm_fn, False), of_fn(mhc_pre_norm_fn_ref, False), of_fn(mhc_pre_norm_fn_ref, True)\n"
+              "assert (ours - rounded).abs().max() < 1e-4 < (ours - exact).abs().max()\n")  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TILEWRIGHT_ENGINE": "cpu"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment, cwd=tmp_path)
+
+
 @row("000")
 def a_skill_for_agents(tmp_path, monkeypatch):
     """Its pages run in test_skills.py."""
