@@ -10,6 +10,17 @@ namespace tilewright::analysis {
 
 using namespace ir;
 
+namespace {
+
+// Of two grids that give a warp as many tiles the one with the higher score is better.
+double score_of(GemmPolicy policy, const WarpGrid& grid, double rows, double columns, bool rows_first) {
+  if (policy == GemmPolicy::FullCol) return static_cast<double>(grid.n);
+  if (policy == GemmPolicy::FullRow || rows_first) return static_cast<double>(grid.m);
+  return std::min(rows / columns, columns / rows);
+}
+
+}  // namespace
+
 std::optional<WarpGrid> divide_warps(GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
                                      int64_t unit_n, bool rows_first) {
   std::optional<WarpGrid> best;
@@ -17,12 +28,26 @@ std::optional<WarpGrid> divide_warps(GemmPolicy policy, int64_t m, int64_t n, in
   for (int64_t wm = 1; wm <= warps; ++wm) {
     const int64_t wn = warps / wm;
     if (wm * wn != warps || m % (unit_m * wm) != 0 || n % (unit_n * wn) != 0) continue;
-    const double rows = static_cast<double>(m / wm), columns = static_cast<double>(n / wn);
-    const double score = policy == GemmPolicy::FullCol                 ? static_cast<double>(wn)
-                         : policy == GemmPolicy::FullRow || rows_first ? static_cast<double>(wm)
-                                                                       : std::min(rows / columns, columns / rows);
+    const double score =
+        score_of(policy, {wm, wn}, static_cast<double>(m / wm), static_cast<double>(n / wn), rows_first);
     if (best && score <= most) continue;
     best = WarpGrid{wm, wn}, most = score;
+  }
+  return best;
+}
+
+WarpGrid cover_with_warps(GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m, int64_t unit_n) {
+  WarpGrid best;
+  int64_t fewest = 0;
+  double most = 0;
+  for (int64_t wm = 1; wm <= warps; ++wm) {
+    const int64_t wn = warps / wm;
+    if (wm * wn != warps) continue;
+    const int64_t down = ceil_div(m, unit_m * wm), across = ceil_div(n, unit_n * wn);
+    const double score =
+        score_of(policy, {wm, wn}, static_cast<double>(down * unit_m), static_cast<double>(across * unit_n), false);
+    if (fewest != 0 && (down * across > fewest || (down * across == fewest && score <= most))) continue;
+    best = WarpGrid{wm, wn}, fewest = down * across, most = score;
   }
   return best;
 }

@@ -12,6 +12,9 @@ namespace tilewright::analysis {
 // first: as many along m as may.
 std::optional<WarpGrid> divide_warps(ir::GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m,
                                      int64_t unit_n, bool rows_first);
+// The warps of a tile that no grid of them divides, of which some have fewer tiles than others: the grid in which none
+// has many.
+WarpGrid cover_with_warps(ir::GemmPolicy policy, int64_t m, int64_t n, int64_t warps, int64_t unit_m, int64_t unit_n);
 
 // What an instruction that reads panels takes of an operand: along k `step` elements, across it `width`. One that does
 // not transpose reads rows along k alone.

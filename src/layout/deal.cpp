@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kFewestSectors = 2;
 constexpr int64_t kSector = 256;  // bits
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 struct Cut {  // of one dimension: registers x warps x lanes
   int64_t registers = 1, warps = 1, lanes = 1;
 };

@@ -11,8 +11,6 @@ constexpr Factor warp(int64_t extent, int64_t stride = 1) { return {extent, Home
 
 constexpr int64_t kWarps = kWarpgroupThreads / kWarpThreads;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Elements of one 32-bit register, which the lane holds side by side along k.
 int64_t per_register(int element_bits) {
   check_internal(element_bits == 8 || element_bits == 16 || element_bits == 32, "mma of {}-bit elements", element_bits);

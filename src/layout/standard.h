@@ -7,6 +7,8 @@
 
 namespace tilewright {
 
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }  // of positive numbers
+
 // mma.sync atoms of one warp, from 8-bit to 32-bit operands (9.7.14.5.*). A is 16 x k with k = 16 or 32 bytes of a row;
 // B is k x 8; C is 16 x 8 whatever its type.
 FragmentLayout mma_atom_a(int element_bits, int64_t k);

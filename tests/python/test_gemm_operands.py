@@ -93,6 +93,96 @@ def test_rows_that_no_instruction_divides_among_the_warps(rows, columns, threads
         assert "mma" in gemm["becomes"][0], (arch, gemm)
 
 
+INSTRUCTIONS = {"float16": "m16n8k16", "int8": "m16n8k32", "float64": "m16n8k"}
+
+
+def _products(engine_arch, program, a, b, want, instruction, count=1):
+    kernel = tw.compile(program, target="interpreter")
+    c = np.zeros_like(want)
+    kernel.simulate(a, b, c, arch=engine_arch)
+    assert np.array_equal(c, want)
+    gemms = [o for o in kernel.explain(engine_arch, as_json=True)["launches"][0]["operations"] if o["operation"] == "gemm"]
+    assert len(gemms) == count
+    for gemm in gemms:
+        assert f"mma.sync {instruction}" in gemm["becomes"][0], gemm
+
+
+@pytest.mark.parametrize(
+    "rows, columns, threads, transpose_a, transpose_b",
+    [(112, 80, 128, True, False), (48, 48, 128, True, True), (40, 24, 96, False, False), (16, 40, 256, True, False)],
+)
+@pytest.mark.parametrize("dtype", INSTRUCTIONS)
+def test_tiles_that_no_grid_of_warps_divides(rows, columns, threads, transpose_a, transpose_b, dtype):
+    depth = 64
+    summed = "int32" if dtype == "int8" else "float64" if dtype == "float64" else "float32"
+    a_shape, b_shape = ((depth, rows) if transpose_a else (rows, depth)), ((columns, depth) if transpose_b else (depth, columns))
+
+    @T.prim_func
+    def main(A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((rows + 1, columns), summed)):
+        with T.Kernel(1, threads=threads):
+            a = T.alloc_shared(a_shape, dtype)
+            b = T.alloc_shared(b_shape, dtype)
+            c = T.alloc_fragment((rows, columns), summed)
+            r = T.alloc_fragment((columns,), summed)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.fill(c, 1)
+            T.gemm(a, b, c, transpose_A=transpose_a, transpose_B=transpose_b)
+            T.reduce_sum(c, r, dim=0)  # rows of a tile beyond c are nobody's
+            T.copy(c, C[0:rows, 0:columns])
+            T.copy(r, C[rows, 0:columns])
+
+    random = np.random.default_rng(rows)
+    a, b = (random.integers(-3, 4, shape).astype(dtype) for shape in (a_shape, b_shape))
+    c = (a.T if transpose_a else a).astype(summed) @ (b.T if transpose_b else b).astype(summed) + 1
+    want = np.concatenate([c, c.sum(0, keepdims=True)]).astype(summed)
+    for arch in ("sm_80", "sm_90a") if dtype != "float64" else ("sm_90a",):
+        _products(arch, main, a, b, want, INSTRUCTIONS[dtype])
+
+
+def test_operands_in_registers_of_tiles_that_no_grid_of_warps_divides():
+    @T.prim_func
+    def main(A: T.Tensor((80, 64), "float16"), B: T.Tensor((40, 64), "float16"), C: T.Tensor((80, 40), "float32")):
+        with T.Kernel(1, threads=192):
+            a = T.alloc_fragment((80, 64), "float16")
+            b = T.alloc_shared((40, 64), "float16")
+            c = T.alloc_fragment((80, 40), "float32")
+            top = T.alloc_fragment((64,), "float16")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.reduce_max(a, top, dim=0)
+            for i, j in T.Parallel(80, 64):
+                a[i, j] = a[i, j] - top[j]
+            T.clear(c)
+            T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C)
+
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-3, 4, shape).astype("float16") for shape in ((80, 64), (40, 64)))
+    want = (a - a.max(0)).astype("float32") @ b.astype("float32").T
+    _products("sm_80", main, a, b, want, "m16n8k16")
+
+
+def test_products_of_one_sum_share_its_warps_whatever_their_policies():
+    @T.prim_func
+    def main(A: T.Tensor((96, 32), "float16"), B: T.Tensor((96, 32), "float16"), C: T.Tensor((96, 96), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((96, 32), "float16")
+            b = T.alloc_shared((96, 32), "float16")
+            c = T.alloc_fragment((96, 96), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.gemm(a, b, c, transpose_B=True, policy=T.GemmWarpPolicy.FullCol)
+            T.gemm(b, a, c, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+            T.copy(c, C)
+
+    random = np.random.default_rng(6)
+    a, b = (random.integers(-3, 4, (96, 32)).astype("float16") for _ in range(2))
+    want = a.astype("float32") @ b.astype("float32").T
+    _products("sm_80", main, a, b, want + want.T, "m16n8k16", count=2)
+
+
 SPACES = {"shared": T.alloc_shared, "fragment": T.alloc_fragment}
 
 

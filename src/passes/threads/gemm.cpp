@@ -99,7 +99,8 @@ class MmaLowering {
         c_(c),
         l_(c.l),
         layout_(*c.placement.layout_of(g.c.buffer)) {
-    rows_ = layout_.shape()[0] / choice.warps_m / kMmaRows, columns_ = layout_.shape()[1] / choice.warps_n / i_.n;
+    rows_ = ceil_div(layout_.shape()[0], choice.warps_m * kMmaRows);
+    columns_ = ceil_div(layout_.shape()[1], choice.warps_n * i_.n);
     steps_ = depth_of(g) / i_.k;
     warp_ = binary(BinaryOp::FloorDiv, team.thread, constant(kWarpThreads));
     lane_ = binary(BinaryOp::FloorMod, team.thread, constant(kWarpThreads));
@@ -193,6 +194,15 @@ class MmaLowering {
     return g_.transpose_b ? at(g_.b, column, k) : at(g_.b, k, column);
   }
   int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
+  // The first of `count` rows, or columns, of c; of tiles that reach beyond c, the last ones that it has.
+  Expr own_row(const Expr& row, int64_t count = 1) const { return at_most(row, 0, rows_ * choice_.warps_m * kMmaRows, count); }
+  Expr own_column(const Expr& column, int64_t count = 1) const {
+    return at_most(column, 1, columns_ * choice_.warps_n * i_.n, count);
+  }
+  Expr at_most(const Expr& e, int dim, int64_t covered, int64_t count) const {
+    const int64_t own = layout_.shape()[dim];
+    return covered == own ? e : binary(BinaryOp::Min, e, constant(e->type, own - count));
+  }
 
   // Words that ldmatrix does not load, from their elements: lane / 4 is the row or column of the first, lane % 4 its
   // place along k. `at` is where the operand has an element, from its row or column in the tile and its place along k.
@@ -217,16 +227,17 @@ class MmaLowering {
     const Expr first = add(scaled(warp_m, rows_ * i_.m), scaled(row, i_.m)), k0 = scaled(k, i_.a_k());
     if (!choice_.a_by_elements.empty())
       return {unrolled(row, rows_, load_words(a_, row, 2, i_.a_words(), [&](const Expr& m, const Expr& along) {
-                         const Expr i = add(first, m), j = add(k0, along);
+                         const Expr i = own_row(add(first, m)), j = add(k0, along);
                          return g_.transpose_a ? at(g_.a, j, i) : at(g_.a, i, j);
                        }))};
     LoadMatrix n;
     n.to = words(a_, row, i_.a_words());
     if (g_.transpose_a) {
-      n.from = at(g_.a, add(k0, add(part(1, 8), scaled(part(16, 2), 8))), add(first, scaled(part(8, 2), 8)));
+      n.from =
+          at(g_.a, add(k0, add(part(1, 8), scaled(part(16, 2), 8))), own_row(add(first, scaled(part(8, 2), 8)), 8));
       n.transpose = true;
     } else {
-      n.from = at(g_.a, add(first, part(1, 16)), add(k0, scaled(part(16, 2), chunk())));
+      n.from = at(g_.a, own_row(add(first, part(1, 16))), add(k0, scaled(part(16, 2), chunk())));
     }
     return {unrolled(row, rows_, {l_.make(n)})};
   }
@@ -240,15 +251,15 @@ class MmaLowering {
     if (by_words)
       return {unrolled(pair, columns_ / at_once,
                        load_words(b_, pair, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
-                         return of_b(add(first, n), add(k0, along));
+                         return of_b(own_column(add(first, n)), add(k0, along));
                        }))};
     const Expr next = at_once == 2 ? scaled(part(16, 2), 8) : constant(0);
     LoadMatrix n;
     n.to = words(b_, pair, at_once * i_.b_words());
     if (g_.transpose_b) {
-      n.from = at(g_.b, add(first, add(part(1, 8), next)), add(k0, scaled(part(8, 2), chunk())));
+      n.from = at(g_.b, own_column(add(first, add(part(1, 8), next))), add(k0, scaled(part(8, 2), chunk())));
     } else {
-      n.from = at(g_.b, add(k0, part(1, 16)), add(first, next));
+      n.from = at(g_.b, add(k0, part(1, 16)), own_column(add(first, next), 8));
       n.transpose = true;
     }
     return {unrolled(pair, columns_ / at_once, {l_.make(n)})};
@@ -268,10 +279,10 @@ class MmaLowering {
     };
     Body halves;
     for (int64_t half = 0; half < 2; ++half) {
-      const Expr i = add(sum({{rows_ * kMmaRows, warp_m}, {kMmaRows, row}}, half * 8, i32), part(4, 8));
+      const Expr i = own_row(add(sum({{rows_ * kMmaRows, warp_m}, {kMmaRows, row}}, half * 8, i32), part(4, 8)));
       halves.push_back(put(a_, sum({{2 * per_row, row}, {2, at_k}}, half, i32), g_.a, g_.transpose_a, i));
     }
-    const Expr j = add(sum({{columns_ * i_.n, warp_n}, {i_.n, column}}, 0, i32), part(4, 8));
+    const Expr j = own_column(add(sum({{columns_ * i_.n, warp_n}, {i_.n, column}}, 0, i32), part(4, 8)));
     const Stmt b = put(b_, sum({{per_row, column}, {1, at_k}}, 0, i32), g_.b, !g_.transpose_b, j);
     return {unrolled(row, rows_, {unrolled(at_k, per_row, std::move(halves))}),
             unrolled(column, columns_, {unrolled(at_k, per_row, {b})})};

@@ -62,6 +62,20 @@ bool divide(GemmChoice& c, const Wanted& w, int64_t warps, int64_t unit_m, int64
   return grid.has_value();
 }
 
+// Tiles of which some reach beyond c, or lie there: what is read for them are rows or columns of c's own.
+std::string cover(GemmChoice& c, const Wanted& w, int64_t warps, const target::MmaInstruction& i) {
+  constexpr int64_t kMatrixRows = 8;  // that ldmatrix transposes at once
+  const auto [rows, columns, k] = w.extents;
+  const bool whole = (!w.gemm.transpose_a || rows % kMatrixRows == 0) &&
+                     (w.gemm.transpose_b || columns % kMatrixRows == 0) && rows > 1 && columns > 1;
+  if (!whole || w.gemm.is_sparse())
+    return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", rows, columns, target::kMmaRows,
+                       i.n, warps);
+  const WarpGrid grid = analysis::cover_with_warps(w.gemm.policy, rows, columns, warps, target::kMmaRows, i.n);
+  c.warps_m = grid.m, c.warps_n = grid.n;
+  return "";
+}
+
 std::string fragment_misfit(const Wanted& w) {
   if (!w.place.a_in_registers) return "";
   const Region& a = w.gemm.a;
@@ -114,8 +128,7 @@ std::string choose_mma(GemmChoice& c, const Wanted& w) {
   if (w.threads() % kWarpThreads != 0) return "the threads are no whole warps";
   const int64_t warps = w.threads() / kWarpThreads;
   if (!divide(c, w, warps, target::kMmaRows, i->n, false))
-    return fmt::format("{} x {} does not divide into tiles of {} x {} for {} warps", w.extents.rows, w.extents.columns,
-                       target::kMmaRows, i->n, warps);
+    if (std::string why = cover(c, w, warps, *i); !why.empty()) return why;
   // ptxas 13.0 makes a predicate of the product of what is cleared where a condition holds, and on an H200 the lower
   // eight rows then kept what was in the registers.
   if (i->a == f64 && w.gemm.clear && !constant_int(w.gemm.clear))

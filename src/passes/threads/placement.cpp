@@ -83,6 +83,22 @@ void check_copies(const Round& r) {
   }
 }
 
+// Whether other warps for its rows and columns leave c as another operation has it: which of them do what is theirs to
+// choose, as the program's policy only wishes.
+bool takes_warps_of(GemmChoice& choice, const Gemm& gemm, const FragmentLayout& c) {
+  const int64_t rows = c.shape()[0], columns = c.shape()[1], warps = choice.warps_m * choice.warps_n;
+  GemmChoice other = choice;
+  for (other.warps_m = 1; other.warps_m <= warps; ++other.warps_m) {
+    other.warps_n = warps / other.warps_m;
+    if (other.warps_m * other.warps_n != warps) continue;
+    const bool whole = rows % (other.warps_m * target::kMmaRows) == 0 && columns % (other.warps_n * choice.mma->n) == 0;
+    if ((gemm.is_sparse() && !whole) || accumulator_of(other, rows, columns) != c) continue;
+    choice = other;
+    return true;
+  }
+  return false;
+}
+
 // What of the choices of gemms holds, now that layouts are known.
 void check_gemms(Round& r) {
   for (GemmUse& g : r.uses.gemms) {
@@ -92,9 +108,9 @@ void check_gemms(Round& r) {
     const char* why = "another operation decides the layout of c";
     if (choice.wgmma && !lies_so)
       r.found.no_wgmma.emplace(g.stmt->id, why), r.found.is_new = true;
-    else if (choice.mma && !lies_so)
+    else if (choice.mma && !lies_so && !takes_warps_of(choice, *g.stmt.as<Gemm>(), c))
       choice.mma = nullptr, choice.why_not_mma = why;
-    else if (!lies_so)
+    else if (!choice.has_instruction() && !lies_so)
       choice.tile.reset();
     if (!g.a) continue;
     const FragmentLayout a = r.classes().layout_of(*g.a);

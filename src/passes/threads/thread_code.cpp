@@ -46,6 +46,7 @@ class ThreadCode {
     block_ = {bind_thread(out), l_.launch.thread_count(), 0, 0, {}, l_.launch.thread.size() == 1};
     bind_group(l_.launch.body, block_, out);
     fragments();
+    append(out, clear_places_without_elements());
     append(out, init_barriers());
     if (linear_block.valid())
       append(out, bind_block(l_.launch, cast(var(linear_block, i32), blocks_are_few(l_.launch, l_.program) ? i32 : i64),
@@ -103,6 +104,27 @@ class ThreadCode {
       if (is_first) at->second = l_.temporary(b.name, b.type, {layout.registers()}, Space::Local);
       c_.registers[id] = at->second;
     }
+  }
+  // What tiles that reach beyond a fragment hold there: instructions read all of a tile, and nothing else writes it.
+  Body clear_places_without_elements() {
+    std::set<BufferId> padded;
+    walk(l_.launch.body, [&](const Stmt& s) {
+      const auto* n = s.as<Gemm>();
+      if (!n || !c_.placement.choice_of(s).mma) return;
+      for (BufferId id : {n->a.buffer, n->c.buffer})
+        if (const FragmentLayout* layout = c_.placement.layout_of(id); layout && layout->is_padded())
+          padded.insert(c_.registers.at(id));
+    });
+    Body out;
+    for (BufferId id : padded) {
+      const Buffer& b = l_.buffer(id);
+      const int64_t count = *constant_int(b.shape[0]);
+      const Expr r = unrolled_index(l_, "r", count);
+      out.push_back(loop(l_, r, constant(0), constant(count),
+                         {make_stmt(Store{{id, {r}}, constant(b.type, int64_t{0})}, l_.launch.location)},
+                         LoopKind::Unroll));
+    }
+    return out;
   }
 
   // Whether the program's own barrier of the cluster tells that they are made: threads come by before they use one.
