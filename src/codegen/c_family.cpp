@@ -387,6 +387,7 @@ void CFamily::for_loop(const For& n) {
   const std::string name = names_.declare(n.var, v.name);
   if (const std::string pragma = loop_pragma(n); !pragma.empty()) line(pragma);
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", c_type(v.type), name, begin, end));
+  begin_turn(n);
   body(n.body);
   close();
   names_.close();

@@ -52,7 +52,8 @@ class CFamily {
   // Statements from b[at] on that the target writes as one: how many it has written.
   virtual size_t target_statements(const ir::Body&, size_t) { return 0; }
   virtual void declare_local(ir::BufferId id) = 0;
-  virtual void begin_turn(const ir::While&) {}              // the first lines of its body
+  virtual void begin_turn(const ir::While&) {}  // the first lines of its body
+  virtual void begin_turn(const ir::For&) {}
   virtual std::string loop_pragma(const ir::For& n) const;  // the line before a loop, or empty
   virtual Text function(Function f, DType type, const std::vector<std::string>& args);
   virtual std::optional<Text> quotient(DType, const Text&, const Text&) { return {}; }  // not by the operator

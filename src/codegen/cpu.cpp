@@ -5,6 +5,7 @@
 #include "codegen/cpu/brief_blocks.h"
 #include "codegen/cpu/gemm_text.h"
 #include "codegen/cpu/lanes.h"
+#include "codegen/cpu/masked_groups.h"
 #include "codegen/cpu/vector_text.h"
 #include "embedded_text.h"
 #include "ir/buffer_vars.h"
@@ -40,32 +41,6 @@ VectorFeatures vector_features(const target::CpuFeatures& f) {
   return {f.avx2, f.fma, f.f16c, f.avx512, f.avx512_bf16, f.avx512_vnni, f.amx};
 }
 
-// g++ 12 makes one vector operation of neighbours that are loaded under conditions, and loads all vectors of a group by
-// the mask of the first where elements are stored in a narrower type. Without masks it makes no such vectors.
-constexpr const char* kNoMaskedLoads =
-    "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-if-convert\")\n#endif\n";
-
-// Whether the turns of a short loop, all of which the compiler writes out, load neighbours under conditions.
-bool chooses_neighbours(const Body& body) {
-  constexpr int64_t kMostNeighbours = 16;
-  bool found = false;
-  walk(body, [&](const Stmt& s) {
-    const auto* loop = s.as<For>();
-    const int64_t turns = loop ? constant_int(loop->extent).value_or(0) : 0;
-    if (found || turns < 2 || turns > kMostNeighbours || turns % 2 != 0) return;
-    walk_exprs(loop->body, [&](const Expr& e) {
-      const auto* n = e.as<Select>();
-      if (!n || found) return;
-      for (const Expr& arm : {n->a, n->b})
-        walk(arm, [&](const Expr& x) {
-          const auto* element = x.as<Load>();
-          found = found || (element && !element->indices.empty() && used_vars(element->indices.back()).contains(loop->var));
-        });
-    });
-  });
-  return found;
-}
-
 class CpuText final : public LaneLoops {
  public:
   CpuText(const LoopProgram& program, const target::CpuFeatures& features)
@@ -74,10 +49,7 @@ class CpuText final : public LaneLoops {
   CpuKernelSource write() {
     for (const Launch& launch : program_.launches) block_function(launch);
     entry();
-    std::string head;
-    if (std::ranges::any_of(program_.launches, [](const Launch& l) { return chooses_neighbours(l.body); }))
-      head = kNoMaskedLoads;
-    head += text::runtime_kernel_abi;
+    std::string head = text::runtime_kernel_abi;
     pieces_.insert("types");
     head += pieces_text(pieces_);
     if (uses_lanes()) head += text::codegen_cpu_lanes;
@@ -197,6 +169,10 @@ class CpuText final : public LaneLoops {
   // value, a magnitude. Behind a function's parameters it does not see it.
   bool subtracts_by_function(const Binary& n) override {
     return n.b->type.is_float() && (n.b.as<Cast>() || n.b.as<Intrinsic>() || n.b.as<Select>());
+  }
+  void begin_turn(const For& n) override {
+    if (has_masked_group(n))
+      line("asm volatile(\"\");  // no vectors: g++ takes one mask for all that it makes of neighbours");
   }
   void begin_turn(const While&) override {
     if (!takes_turns_) return;

@@ -195,7 +195,9 @@ class MmaLowering {
   }
   int64_t chunk() const { return 128 / i_.a.bits; }  // elements in 16 bytes
   // The first of `count` rows, or columns, of c; of tiles that reach beyond c, the last ones that it has.
-  Expr own_row(const Expr& row, int64_t count = 1) const { return at_most(row, 0, rows_ * choice_.warps_m * kMmaRows, count); }
+  Expr own_row(const Expr& row, int64_t count = 1) const {
+    return at_most(row, 0, rows_ * choice_.warps_m * kMmaRows, count);
+  }
   Expr own_column(const Expr& column, int64_t count = 1) const {
     return at_most(column, 1, columns_ * choice_.warps_n * i_.n, count);
   }
