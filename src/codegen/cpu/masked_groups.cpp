@@ -9,7 +9,9 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kMostTurns = 16;  // of a loop that is written out before vectors are made (max-completely-peel-times)
+// Of a loop that is written out before vectors are made: by the compiler (max-completely-peel-times), or as the text
+// asks.
+constexpr int64_t kMostTurns = 16, kMostUnrolled = 64;
 
 // Of what a turn does itself, not in loops of its own.
 struct Turn {
@@ -44,7 +46,8 @@ bool has_masked_group(const For& loop) {
   turn.add(loop.body, false);
   if (turn.has_loops || turn.loads == 0 || turn.stores == 0) return false;
   const auto turns = constant_int(loop.extent);
-  return (turns && *turns > 1 && *turns <= kMostTurns) || (turn.loads > 1 && turn.stores > 1);
+  const int64_t most = loop.kind == LoopKind::Unroll ? kMostUnrolled : kMostTurns;
+  return (turns && *turns > 1 && *turns <= most) || (turn.loads > 1 && turn.stores > 1);
 }
 
 }  // namespace tilewright::codegen
