@@ -171,7 +171,7 @@ class CpuText final : public LaneLoops {
     return n.b->type.is_float() && (n.b.as<Cast>() || n.b.as<Intrinsic>() || n.b.as<Select>());
   }
   void begin_turn(const For& n) override {
-    if (has_masked_group(n))
+    if (has_masked_group(n, program_))
       line("asm volatile(\"\");  // no vectors: g++ takes one mask for all that it makes of neighbours");
   }
   void begin_turn(const While&) override {

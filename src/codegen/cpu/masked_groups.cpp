@@ -15,6 +15,7 @@ constexpr int64_t kMostTurns = 16, kMostUnrolled = 64;
 
 // Of what a turn does itself, not in loops of its own.
 struct Turn {
+  const ProgramTables& p;
   int64_t loads = 0, stores = 0;  // under conditions; under none
   bool has_loops = false;
 
@@ -28,7 +29,7 @@ struct Turn {
     }
   }
   void add(const Expr& e, bool conditional) {
-    loads += e.as<Load>() && conditional ? 1 : 0;
+    if (const auto* n = e.as<Load>(); n && conditional && p.buffer(p.root(n->buffer)).space == Space::Global) ++loads;
     const auto* choice = e.as<Select>();
     const auto* both = e.as<Binary>();
     const bool is_lazy = both && (both->op == BinaryOp::And || both->op == BinaryOp::Or);
@@ -41,8 +42,8 @@ struct Turn {
 
 }  // namespace
 
-bool has_masked_group(const For& loop) {
-  Turn turn;
+bool has_masked_group(const For& loop, const ProgramTables& program) {
+  Turn turn{program};
   turn.add(loop.body, false);
   if (turn.has_loops || turn.loads == 0 || turn.stores == 0) return false;
   const auto turns = constant_int(loop.extent);
