@@ -60,6 +60,11 @@ class CpuText final : public LaneLoops {
     if (uses_stream_) head += text::codegen_cpu_stream;
     if (uses_strands_) head += text::codegen_cpu_strands;
     if (uses_transpose_) head += text::codegen_cpu_transpose;
+    if (const size_t count = rooms().size(); count > 0)
+      head += fmt::format(
+          "{0}static char* tw_kept[{1}];\n__attribute__((destructor)) static void tw_end() {{\n  for (char* p : tw_kept) "
+          "free(p);\n}}\n",
+          text::codegen_cpu_room, count);
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
     return {head + "\n" + out_, std::move(sites_), std::move(gemm_reports_), uses_strands_ || waits_,
             std::move(marks_)};
@@ -216,8 +221,9 @@ class CpuText final : public LaneLoops {
     return b.tile ? b.tile->element : b.type;
   }
   std::string start(const Region& r) {
-    if (program_.buffer(r.buffer).tile) return pointer(r.buffer);
-    const std::string at = text(offset(r.buffer, r.min));
+    // Of a tile all, which need not be the first of its memory.
+    const Buffer& b = program_.buffer(r.buffer);
+    const std::string at = text(offset(r.buffer, b.tile ? std::vector<Expr>(b.rank(), wide(0)) : r.min));
     return at == "0ll" ? pointer(r.buffer) : pointer(r.buffer) + " + " + at;
   }
   static std::string layout_name(const OperandLayout& l) {
@@ -511,10 +517,46 @@ class CpuText final : public LaneLoops {
     close("}, &code);");
     if (!all) close();
   }
+  // Workspaces of tiles, which no plan of a call knows: the kernel has memory for them.
+  std::vector<BufferId> rooms() const {
+    std::vector<BufferId> out;
+    for (uint32_t i = 0; i < program_.buffers.size(); ++i)
+      if (program_.buffers[i].workspace && program_.buffers[i].tile) out.push_back({i});
+    return out;
+  }
+  void borrow_rooms() {
+    size_t given = 0;
+    for (const Param& p : program_.params) given += p.is_tensor();
+    for (const Buffer& b : program_.buffers) given += b.workspace && !b.tile;
+    const std::vector<BufferId> rooms = this->rooms();
+    line(fmt::format("void* buffers[{}];", given + rooms.size()));
+    if (given > 0) line(fmt::format("for (int i = 0; i < {}; ++i) buffers[i] = call->buffers[i];", given));
+    std::set<VarId> vars;
+    for (BufferId id : rooms)
+      for (VarId v : used_vars(program_.buffer(id).shape[0])) vars.insert(v);
+    declare_integers(vars);
+    for (size_t k = 0; k < rooms.size(); ++k) {
+      const Buffer& b = program_.buffer(rooms[k]);
+      int64_t bits = b.type.storage_bits();
+      for (size_t d = 1; d < b.rank(); ++d) bits *= *constant_int(b.shape[d]);
+      line(fmt::format("buffers[{}] = tw_borrow(&tw_kept[{}], {});", given + k, k,
+                       text(ir::mul(cast(b.shape[0], i64), wide(bits / 8)))));
+    }
+    line("struct tw_call with_rooms = *call;");
+    line("with_rooms.buffers = buffers, call = &with_rooms;");
+  }
+  void return_rooms() {
+    size_t count = rooms().size(), given = 0;
+    for (const Param& p : program_.params) given += p.is_tensor();
+    for (const Buffer& b : program_.buffers) given += b.workspace && !b.tile;
+    for (size_t k = 0; k < count; ++k)
+      line(fmt::format("tw_return(&tw_kept[{}], (char*)buffers[{}]);", k, given + k));
+  }
   void entry() {
     open("extern \"C\" __attribute__((visibility(\"default\"))) int tw_entry(const struct tw_call* call) {");
     const bool checks = may_fail();
     if (checks) line("int failed_here = 0, *const failed = &failed_here;");
+    if (!rooms().empty()) borrow_rooms();
     for (const Launch& launch : program_.launches) {
       const For& grid = *launch.body.front().as<For>();
       open("{");
@@ -543,6 +585,7 @@ class CpuText final : public LaneLoops {
       }
       close();
     }
+    return_rooms();
     line(checks ? "return failed_here;" : "return 0;");
     close();
   }

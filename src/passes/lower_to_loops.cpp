@@ -1,9 +1,13 @@
 #include "passes/lower_to_loops.h"
 
+#include "ir/effects.h"
+#include "ir/extent.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
+#include "passes/long_steps.h"
 #include "passes/lower/block_index.h"
 #include "passes/lower/layouts.h"
+#include "passes/lower/pack_once.h"
 #include "passes/lower/strands.h"
 #include "passes/lower/threads.h"
 #include "passes/sparse_gemm.h"
@@ -52,7 +56,24 @@ Body lower_strand(Strand& strand, int32_t number, const Lowering& block, LoopPro
   return body;
 }
 
-Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number, LoopProgram& out,
+// Tiles that copies from tensors write, each all of it, and nothing else.
+std::set<BufferId> copied_tiles(const ProgramTables& p, const Launch& launch) {
+  std::set<BufferId> copied, others;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* c = s.as<Copy>();
+    const bool whole = c && c->combine == Combine::None && !c->im2col.present() &&
+                       p.buffer(p.root(c->from.buffer)).space == Space::Global &&
+                       is_whole(c->to, p.buffer(c->to.buffer));
+    if (whole)
+      copied.insert(c->to.buffer);
+    else if (!s.as<For>() && !s.as<While>() && !s.as<If>() && !s.as<Role>())
+      for (BufferId id : changed_roots({s}, p)) others.insert(id);
+  });
+  for (BufferId id : others) copied.erase(id);
+  return copied;
+}
+
+std::vector<Launch> lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number, LoopProgram& out,
                     const target::CpuTarget& target) {
   const Launch launch = numbered(of_tiles);
   std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
@@ -65,6 +86,7 @@ Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number
   Launch alone = launch;
   if (!has_whole_clusters(launch)) alone.cluster.clear();
   Body body = bind_block(alone, block, l);
+  const std::set<BufferId> copied = copied_tiles(out, launch);
   choose_tiles(l);
   std::set<BufferId> uniform;
   for (Strand& strand : strands) {
@@ -84,16 +106,23 @@ Launch lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number
   }
   Launch result = launch;
   result.body = {loop(l, block, wide(0), blocks, std::move(body), LoopKind::Grid)};
-  return result;
+  if (auto launches = strands.size() == 1 ? pack_once(out, result, copied) : std::nullopt) return *launches;
+  return {result};
 }
 
 }  // namespace
 
 LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& target) {
-  const TileProgram program = spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(drop_launch_order(given))));
+  const TileProgram program = spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(long_steps(drop_launch_order(given)))));
   LoopProgram out = tables_of(program);
-  for (size_t i = 0; i < program.launches.size(); ++i)
-    out.launches.push_back(lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target));
+  std::vector<int32_t> places;  // of the program's launches among those that they become
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    for (Launch& launch : lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target))
+      out.launches.push_back(std::move(launch));
+    places.push_back(static_cast<int32_t>(out.launches.size()) - 1);
+  }
+  for (Buffer& b : out.buffers)
+    if (b.launch >= 0) b.launch = places[static_cast<size_t>(b.launch)];
   return out;
 }
 
