@@ -90,7 +90,7 @@ class PackOnce {
       t.packed = view_of(t, workspace, loop, *turns);
       packed[t.id] = t.packed;
       const Expr is_there =
-          binary(BinaryOp::Ne, cast(address(workspace, first_of(workspace)), u64), constant(u64, int64_t{0}));
+          binary(BinaryOp::Ne, bitcast(address(workspace, first_of(workspace)), u64), constant(u64, int64_t{0}));
       there = binary(BinaryOp::And, there, is_there);
     }
     for (const Tile& t : tiles) before_.push_back(bringing(t, loop, *turns, select(wanted, t.count, wide(0)), there));
