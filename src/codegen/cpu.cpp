@@ -62,7 +62,8 @@ class CpuText final : public LaneLoops {
     if (uses_transpose_) head += text::codegen_cpu_transpose;
     if (const size_t count = rooms().size(); count > 0)
       head += fmt::format(
-          "{0}static char* tw_kept[{1}];\n__attribute__((destructor)) static void tw_end() {{\n  for (char* p : tw_kept) "
+          "{0}static char* tw_kept[{1}];\n__attribute__((destructor)) static void tw_end() {{\n  for (char* p : "
+          "tw_kept) "
           "free(p);\n}}\n",
           text::codegen_cpu_room, count);
     for (const std::string& gemm : gemms_) head += "\n" + gemm;
@@ -549,8 +550,7 @@ class CpuText final : public LaneLoops {
     size_t count = rooms().size(), given = 0;
     for (const Param& p : program_.params) given += p.is_tensor();
     for (const Buffer& b : program_.buffers) given += b.workspace && !b.tile;
-    for (size_t k = 0; k < count; ++k)
-      line(fmt::format("tw_return(&tw_kept[{}], (char*)buffers[{}]);", k, given + k));
+    for (size_t k = 0; k < count; ++k) line(fmt::format("tw_return(&tw_kept[{}], (char*)buffers[{}]);", k, given + k));
   }
   void entry() {
     open("extern \"C\" __attribute__((visibility(\"default\"))) int tw_entry(const struct tw_call* call) {");

@@ -15,7 +15,8 @@ using namespace ir;
 namespace {
 
 // With 512 bytes a product of AMX spends a fifth of its time on loads and stores of sums, with 64 two thirds; rows of
-// both operands and sums of a 32 x 32 block stay in a first-level cache of 48 KiB, tiles in half of a second one of 1 MiB.
+// both operands and sums of a 32 x 32 block stay in a first-level cache of 48 KiB, tiles in half of a second one of 1
+// MiB.
 constexpr int64_t kRow = 512, kMostBytes = 524288;
 
 // How many steps are one: a power of two, so that it divides what tiles usually have.

@@ -74,7 +74,7 @@ std::set<BufferId> copied_tiles(const ProgramTables& p, const Launch& launch) {
 }
 
 std::vector<Launch> lower_launch(const TileProgram& p, const Launch& of_tiles, int32_t number, LoopProgram& out,
-                    const target::CpuTarget& target) {
+                                 const target::CpuTarget& target) {
   const Launch launch = numbered(of_tiles);
   std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
   Lowering l{out, launch, target};
@@ -113,7 +113,8 @@ std::vector<Launch> lower_launch(const TileProgram& p, const Launch& of_tiles, i
 }  // namespace
 
 LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& target) {
-  const TileProgram program = spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(long_steps(drop_launch_order(given)))));
+  const TileProgram program =
+      spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(long_steps(drop_launch_order(given)))));
   LoopProgram out = tables_of(program);
   std::vector<int32_t> places;  // of the program's launches among those that they become
   for (size_t i = 0; i < program.launches.size(); ++i) {

@@ -1,5 +1,5 @@
-// Memory that a kernel keeps from call to call; calls at the same time have a piece each. Put before a kernel that needs
-// any.
+// Memory that a kernel keeps from call to call; calls at the same time have a piece each. Put before a kernel that
+// needs any.
 extern "C" void* aligned_alloc(__SIZE_TYPE__ alignment, __SIZE_TYPE__ bytes);
 extern "C" void free(void* p);
 

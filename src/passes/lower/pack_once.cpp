@@ -54,10 +54,10 @@ class PackOnce {
   // A tile of a loop's body, and the statements that bring it.
   struct Tile {
     BufferId id;
-    std::vector<size_t> makers;   // of the loop's body
-    std::vector<size_t> dims;     // of the grid: blocks of other numbers in these have other tiles
-    std::set<VarId> lets;         // of the block and of the turn, that the makers read
-    Expr count, blocks;           // of tiles; of blocks that share one
+    std::vector<size_t> makers;  // of the loop's body
+    std::vector<size_t> dims;    // of the grid: blocks of other numbers in these have other tiles
+    std::set<VarId> lets;        // of the block and of the turn, that the makers read
+    Expr count, blocks;          // of tiles; of blocks that share one
     BufferId packed;
   };
 
@@ -104,7 +104,8 @@ class PackOnce {
       const bool makes = std::ranges::any_of(tiles, [&](const Tile& t) { return std::ranges::count(t.makers, k) > 0; });
       if (makes)
         rest.body.push_back(make_stmt(If{unary(UnaryOp::Not, condition), {x}, {}}, x->location));
-      else if (x.as<Gemm>() && std::ranges::any_of(tiles, [&](const Tile& t) { return used_buffers({x}).contains(t.id); }))
+      else if (x.as<Gemm>() &&
+               std::ranges::any_of(tiles, [&](const Tile& t) { return used_buffers({x}).contains(t.id); }))
         rest.body.push_back(make_stmt(If{condition, with_buffers({x}, packed), {x}}, x->location));
       else
         rest.body.push_back(x);
@@ -118,12 +119,8 @@ class PackOnce {
     for (const Expr& e : b.shape) bits *= *constant_int(e);
     return std::max<int64_t>(1, bits / 8);
   }
-  int64_t tile_elements(BufferId id) const {
-    return tile_bytes(id) * 8 / program_.buffer(id).type.storage_bits();
-  }
-  std::vector<Expr> first_of(BufferId id) const {
-    return std::vector<Expr>(program_.buffer(id).rank(), wide(0));
-  }
+  int64_t tile_elements(BufferId id) const { return tile_bytes(id) * 8 / program_.buffer(id).type.storage_bits(); }
+  std::vector<Expr> first_of(BufferId id) const { return std::vector<Expr>(program_.buffer(id).rank(), wide(0)); }
 
   // ---- which tiles
   std::optional<Tile> tile_of(const For& loop, BufferId id, const Expr& turns) const {
@@ -147,6 +144,8 @@ class PackOnce {
       }
     }
     if (!is_made || !find_names(loop, tile)) return {};
+    for (size_t d : tile.dims)
+      if (most_of_.contains(launch_.block[d])) return {};
     tile.count = turns, tile.blocks = wide(1);
     for (size_t d = 0; d < launch_.grid.size(); ++d) {
       const bool own = std::ranges::count(tile.dims, d) > 0;
@@ -212,7 +211,10 @@ class PackOnce {
   }
 
   // ---- how many turns a block takes at most, by what is known before the launch
-  std::optional<Expr> most_turns(const For& loop) const {
+  // Where it is by the block with the largest numbers, a tile that is its alone would be read beyond the turns of
+  // others.
+  std::optional<Expr> most_turns(const For& loop) {
+    most_of_.clear();
     Expr e = loop.extent;
     for (size_t depth = 0; depth <= lets_.size(); ++depth) {
       Substitution values;
@@ -222,6 +224,7 @@ class PackOnce {
         if (at != launch_.block.end()) {
           if (!grows_with(e, v)) return {};
           const Expr blocks = launch_.grid[static_cast<size_t>(at - launch_.block.begin())];
+          most_of_.insert(v);
           values[v] = cast(sub(blocks, constant(blocks->type, int64_t{1})), program_.var(v).type);
         } else if (let != lets_.end()) {
           values[v] = let->second.as<Let>()->value;
@@ -258,7 +261,8 @@ class PackOnce {
   BufferId view_of(const Tile& t, BufferId workspace, const For& loop, const Expr& turns) {
     Expr number = wide(0);
     for (size_t d : t.dims)
-      number = add(mul(number, widened(launch_.grid[d])), widened(var(launch_.block[d], program_.var(launch_.block[d]).type)));
+      number = add(mul(number, widened(launch_.grid[d])),
+                   widened(var(launch_.block[d], program_.var(launch_.block[d]).type)));
     number = add(mul(number, turns), widened(var(loop.var, program_.var(loop.var).type)));
     Buffer b = program_.buffer(t.id);
     b.space = Space::Global, b.launch = -1, b.root = workspace;
@@ -277,8 +281,7 @@ class PackOnce {
       number = binary(BinaryOp::FloorDiv, number, extent);
     };
     bind(loop.var, turns, t.dims.empty());
-    for (size_t k = t.dims.size(); k-- > 0;)
-      bind(launch_.block[t.dims[k]], widened(launch_.grid[t.dims[k]]), k == 0);
+    for (size_t k = t.dims.size(); k-- > 0;) bind(launch_.block[t.dims[k]], widened(launch_.grid[t.dims[k]]), k == 0);
     for (const Stmt& s : grid_.body)
       if (const auto* n = s.as<Let>(); n && t.lets.contains(n->var)) body.push_back(s);
     for (size_t k = 0; k < loop.body.size(); ++k) {
@@ -300,6 +303,7 @@ class PackOnce {
   const std::set<BufferId>& copied_;
   std::set<BufferId> written_;
   std::map<VarId, Stmt> lets_;  // of the block, so far
+  std::set<VarId> most_of_;     // the block's numbers by which the turns of the loop at hand are counted
   std::vector<Launch> before_;
 };
 
