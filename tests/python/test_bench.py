@@ -33,6 +33,19 @@ def test_compile_time(tmp_path):
     assert found["later GEMMs with the compiler"] > found["later GEMMs, trace and compile beyond the compiler"] > 0
 
 
+def test_peers_of_the_cpu(tmp_path):
+    """A case of products beside PyTorch: every contestant is timed and right."""
+    pytest.importorskip("torch")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    written = tmp_path / "found.json"
+    ran = subprocess.run([sys.executable, ROOT / "bench/cpu_peers.py", "--only", "int8 NT 512", "--turns", "1", "--rest", "0", "--json", written],
+                         env=environment, capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads(written.read_text())["rows"]
+    assert {"ops.matmul", "128x128x64"} <= {row["ours"] for row in rows}
+    assert all(row["error"] == 0 and 0 < row["best_seconds"] <= row["median_seconds"] for row in rows)
+
+
 def test_every_function_of_the_library_is_measured(monkeypatch):
     """bench/gpu/kernel_library.py: a call for each public function that is none of another's words; some are made."""
     torch = pytest.importorskip("torch")
