@@ -255,9 +255,15 @@ class CpuText final : public LaneLoops {
     if (auto reason = gemm_unsupported(spec.a, spec.b, spec.c))
       fail(Code::CpuGemmTypes, at, *reason, passes::kUseInterpreter);
     const GemmText g = gemm_text(spec);
-    gemm_reports_.push_back({at, spec.m, spec.n, spec.k, g.kernel, layout_name(spec.a_layout),
-                             layout_name(spec.b_layout), layout_name(spec.c_layout), g.packs_a, g.packs_b,
-                             g.updates_elements});
+    // Of packed tiles and of the block's own it is one product.
+    const bool is_told = std::ranges::any_of(gemm_reports_, [&](const GemmReport& r) {
+      const SourceLocation& told = r.location;
+      return told.line == at.line && told.column == at.column && told.file == at.file && r.k == spec.k;
+    });
+    if (!is_told)
+      gemm_reports_.push_back({at, spec.m, spec.n, spec.k, g.kernel, layout_name(spec.a_layout),
+                               layout_name(spec.b_layout), layout_name(spec.c_layout), g.packs_a, g.packs_b,
+                               g.updates_elements});
     pieces_.insert(g.pieces.begin(), g.pieces.end());
     if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);
     line(fmt::format("{}({}, {}, {}{});", g.name, start(n.a), start(n.b), start(n.c), next));
