@@ -204,14 +204,14 @@ def openmp():
 
 def kernel(more):
     @T.prim_func
-    def add(A: T.Tensor((4096,), "float32"), B: T.Tensor((4096,), "float32")):
-        with T.Kernel(64, threads=64) as bx:
-            for i in T.Parallel(64):
-                B[bx * 64 + i] = A[bx * 64 + i] + more
+    def add(A: T.Tensor((1 << 20,), "float32"), B: T.Tensor((1 << 20,), "float32")):
+        with T.Kernel(1024, threads=64) as bx:  # brief ones need no threads
+            for i in T.Parallel(1024):
+                B[bx * 1024 + i] = A[bx * 1024 + i] + more
     return tw.compile(add, out_idx=-1, engine="cpu")
 
 assert openmp() == [], openmp()  # it comes with kernels
-a = np.zeros(4096, "float32")
+a = np.zeros(1 << 20, "float32")
 for more in range(3):
     made = kernel(more)
     assert (made(a) == more).all()

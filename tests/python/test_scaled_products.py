@@ -11,7 +11,7 @@ def _operands(m, n, k, scales, seed=0):
     draw = torch.Generator().manual_seed(seed)
     a, b = (torch.randn(rows, k, generator=draw).to(torch.float8_e4m3fn) for rows in (m, n))
     blocks = -(-k // 128)
-    shapes = {"one": ((1, 1), (1, 1)), "rows": ((m, blocks), (n, blocks)), "blocks": ((m, blocks), (-(-n // 128), blocks))}[scales]
+    shapes = {"one": ((1, 1), (1, 1)), "fast": ((1, 1), (1, 1)), "rows": ((m, blocks), (n, blocks)), "blocks": ((m, blocks), (-(-n // 128), blocks))}[scales]
     return a, b, *(torch.rand(shape, generator=draw) + 0.5 for shape in shapes)
 
 
@@ -27,13 +27,13 @@ def _expected(a, b, scale_a, scale_b):
 
 def _agrees(m, n, k, scales):
     given = _operands(m, n, k, scales)
-    made, expected = ops.gemm_fp8(*given, out_dtype="float32").double(), _expected(*given)
+    made, expected = ops.gemm_fp8(*given, out_dtype="float32", fast_sum=scales == "fast").double(), _expected(*given)
     assert made.shape == (m, n)
     assert ((made - expected).abs() <= 2e-3 * (1 + given[0].double().abs() @ given[1].double().abs().T)).all()
     assert (made - expected).norm() <= 2e-3 * expected.norm()
 
 
-@pytest.mark.parametrize("scales", ["one", "rows", "blocks"])
+@pytest.mark.parametrize("scales", ["one", "rows", "blocks", "fast"])
 @pytest.mark.parametrize("shape", [(70, 200, 300), (1, 129, 128), (128, 1, 64)])
 def test_on_the_cpu(scales, shape, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
@@ -46,6 +46,27 @@ def test_each_tile_of_a_gpu_in_the_simulator(scales, tile, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
     monkeypatch.setattr(quantized, "_SCALED", (tile,))
     _agrees(140, 272, 272, scales)
+
+
+def test_a_fast_sum_in_the_simulator(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
+    monkeypatch.setattr(quantized, "_ENOUGH_BLOCKS", 1)
+    _agrees(140, 272, 272, "fast")
+
+
+def test_a_fast_sum_has_a_loader():
+    """Its loop is that of a product, with the tile that only it takes."""
+    tile = quantized._scaled_tile(True, 4096, 7168, True)
+    assert (tile["rows"], tile["columns"]) == (128, 256)
+    program = quantized.programs().scaled.program(x="float8_e4m3fn", result="bfloat16", scales="one", bias=False, fast=True, **tile)
+    plan = tw.compile(program, engine="interpreter").explain("sm_90a", as_json=True)
+    assert any(line.startswith("role load") for line in plan["launches"][0]["plan"])
+
+
+def test_a_fast_sum_is_of_one_scale():
+    a, b, scale_a, scale_b = _operands(8, 8, 256, "rows")
+    with pytest.raises(tw.TilewrightError, match=r"fast_sum with scales of shapes \(8, 2\) and \(8, 2\)"):
+        ops.gemm_fp8(a, b, scale_a, scale_b, fast_sum=True)
 
 
 def test_a_tile_is_the_largest_that_fills_the_device():

@@ -357,6 +357,8 @@ def _name_of(type_):
     try:
         return str(dtype(name))
     except CompileError:
+        if name[0] in "<>":  # of numpy, of the other order of bytes: how to turn them is said there
+            raise
         return name
 
 

@@ -57,7 +57,7 @@ _ONE_SUM = (128, 256, 256, 4)  # beside them, where a thread has no sum of a blo
 _ENOUGH_BLOCKS = 100  # of a tile, on a GPU of 132 multiprocessors: of fewer the smaller one's share is larger
 
 
-def _scaled_tile(on_a_gpu, m, n, fast):
+def _scaled_tile(on_a_gpu, m, n, fast=False):
     """The largest tile of which there are enough for the device; on CPUs a small one."""
     known = (_ONE_SUM, *_SCALED) if fast else _SCALED
     tiles = [t for t in known if -(-m // t[0]) * -(-n // t[1]) >= _ENOUGH_BLOCKS] if on_a_gpu else [_SCALED[2]]

@@ -59,17 +59,17 @@ def scaled(x, result, scales, bias, fast, rows, columns, threads, stages):
                 T.copy(B[bx * columns, k * depth], b)
                 if fast:
                     T.gemm(a, b, acc, transpose_B=True)
-                    continue
-                T.clear(part)
-                T.gemm(a, b, part, transpose_B=True)
-                for i, j in T.Parallel(rows, columns):
-                    if scales == "one":
-                        one, other = of_a[0, 0], of_b[0, 0]
-                    elif scales == "blocks":  # a tile lies in one
-                        one, other = of_a[by * rows + i, k], of_b[bx * columns // 128, k]
-                    else:
-                        one, other = of_a[by * rows + i, k], of_b[bx * columns + j, k]
-                    acc[i, j] = acc[i, j] + part[i, j] * (one * other)
+                else:
+                    T.clear(part)
+                    T.gemm(a, b, part, transpose_B=True)
+                    for i, j in T.Parallel(rows, columns):
+                        if scales == "one":
+                            one, other = of_a[0, 0], of_b[0, 0]
+                        elif scales == "blocks":  # a tile lies in one
+                            one, other = of_a[by * rows + i, k], of_b[bx * columns // 128, k]
+                        else:
+                            one, other = of_a[by * rows + i, k], of_b[bx * columns + j, k]
+                        acc[i, j] = acc[i, j] + part[i, j] * (one * other)
             for i, j in T.Parallel(rows, columns):
                 sum = acc[i, j] * (of_a[0, 0] * of_b[0, 0]) if fast else acc[i, j]
                 made = sum + T.cast(V[bx * columns + j], "float32") if bias else sum
