@@ -105,6 +105,29 @@ TEST_F(Retry, AFewRegistersLessForOneBlockMore) {
   EXPECT_NE(choice.text.kernel.text.find("__launch_bounds__(256, 2)"), std::string::npos);
 }
 
+// A matrix times a vector in 768 blocks: by the compiler's registers a multiprocessor holds five, and a second wave of
+// few; six hold all of them.
+TEST_F(Retry, AFewRegistersLessForAllBlocksAtOnce) {
+  const auto choice_of_rows = [](int64_t rows) {
+    const std::string text = fmt::format(
+        "program p {{\n  param A: float16[9216]\n  param B: float16[{0}, 9216]\n  param C: float16[{0}]\n"
+        "  launch gemv(bx: {1}) threads(tx: 256) {{\n    shared a: float16[256]\n    fragment x: float16[16, 256]\n"
+        "    fragment acc: float32[16, 256]\n    fragment r: float32[16]\n    fill to=acc value=0.0\n"
+        "    for k in 0..36 {{\n      copy from=A[k * 256 : 256] to=a\n"
+        "      copy from=B[bx * 16 : 16, k * 256 : 256] to=x\n      map i in 16, j in 256 {{\n"
+        "        acc[i, j] = acc[i, j] + float32(x[i, j]) * float32(a[j])\n      }}\n    }}\n"
+        "    reduce sum from=acc to=r dim=1\n    copy from=r to=C[bx * 16 : 16]\n  }}\n}}\n",
+        rows, rows / 16);
+    Dump dump("gemv");
+    return choose_by_compiler(passes::run_passes(ir::parse(text, "p.tile"), passes::all_passes(), [](auto&&...) {}),
+                              "sm_90a", dump);
+  };
+  const DeviceChoice all = choice_of_rows(12288), many = choice_of_rows(12288 * 8);
+  EXPECT_NE(all.text.kernel.text.find("__launch_bounds__(256, 6)"), std::string::npos);
+  EXPECT_LE(spilled(all.binary->log), 64);
+  EXPECT_NE(many.text.kernel.text.find("__launch_bounds__(256)"), std::string::npos);
+}
+
 TEST_F(Retry, APlanThatSpillsGivesWayToOneThatDoesNot) {
   const DeviceChoice choice = choice_of(192);
   ASSERT_FALSE(choice.lost.empty());
