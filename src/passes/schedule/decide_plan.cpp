@@ -43,11 +43,16 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
   for (const Schedule* s : plan::kSchedules) {
     if (waits || !s->whole) continue;
     std::string why;
-    if (auto plan = s->whole(request, why)) {
-      if (const auto misfit = code_of(*s).misfit) why = misfit(*plan, scratch, number);
-      if (why.empty()) return std::move(*plan);
-      if (!hints.work) why.clear();  // nobody has asked for it
+    auto plan = s->whole(request, why);
+    const auto misfit = [&] { return code_of(*s).misfit ? code_of(*s).misfit(*plan, scratch, number) : ""; };
+    if (plan && (why = misfit()).empty()) return std::move(*plan);
+    if (plan && plan->work.drawn && !hints.drawn) {  // tiles that cannot be drawn are dealt
+      Hints dealt = hints;
+      dealt.drawn = false;
+      plan = s->whole({scratch, launch, target, limits, dealt}, why);
+      if (plan && (why = misfit()).empty()) return std::move(*plan);
     }
+    if (plan && !hints.work) why.clear();  // nobody has asked for it
     if (!why.empty()) return rejected(s->word, std::move(why));
   }
   if (std::string why = why_no_roles(launch, target, limits); !why.empty())
