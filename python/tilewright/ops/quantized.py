@@ -74,10 +74,13 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
 
     made = a.new_empty((a.shape[0], b.shape[0]), dtype=getattr(torch, out_dtype))
     if made.numel():
+        scales = _scales_are(scale_a, scale_b, b.shape[0])
+        if scales == "rows":
+            scale_b = scale_b.T.contiguous()
         options = {
             "x": name_of(a.dtype),
             "result": out_dtype,
-            "scales": _scales_are(scale_a, scale_b, b.shape[0]),
+            "scales": scales,
             "bias": bias is not None,
             "fast": fast,
             **_scaled_tile(on_gpu(a), *made.shape, fast),

@@ -31,20 +31,20 @@ def rows(x, columns, rows, threads):
 
 @Family
 def scaled(x, result, scales, bias, fast, rows, columns, threads, stages):
-    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales: of_a [M, K / 128], of_b [N, K / 128] where
-    `scales` is "rows", [N / 128, K / 128] where it is "blocks"; where it is "one" all times one scale of each, and `fast` leaves
-    the sum of all blocks to the matrix unit."""
+    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales: of_a [M, K / 128], of_b [K / 128, N] where
+    `scales` is "rows" (a thread has many columns: their scales lie side by side), [N / 128, K / 128] where it is "blocks"; where it
+    is "one" all times one scale of each, and `fast` leaves the sum of all blocks to the matrix unit."""
     M, N, K = T.dynamic("M, N, K")
     depth = 128
     blocks = T.ceildiv(K, depth)
-    rows_of_b = N if scales == "rows" else T.ceildiv(N, depth)
+    shape_of_b = {"one": (1, 1), "rows": (blocks, N), "blocks": (T.ceildiv(N, depth), blocks)}[scales]
 
     @T.prim_func
     def scaled_product(
         A: T.Tensor((M, K), x),
         B: T.Tensor((N, K), x),
         of_a: T.Tensor((1, 1) if scales == "one" else (M, blocks), "float32"),
-        of_b: T.Tensor((1, 1) if scales == "one" else (rows_of_b, blocks), "float32"),
+        of_b: T.Tensor(shape_of_b, "float32"),
         V: T.Tensor((N,) if bias else (1,), result),
         C: T.Tensor((M, N), result),
     ):
@@ -68,7 +68,7 @@ def scaled(x, result, scales, bias, fast, rows, columns, threads, stages):
                         elif scales == "blocks":  # a tile lies in one
                             one, other = of_a[by * rows + i, k], of_b[bx * columns // 128, k]
                         else:
-                            one, other = of_a[by * rows + i, k], of_b[bx * columns + j, k]
+                            one, other = of_a[by * rows + i, k], of_b[k, bx * columns + j]
                         acc[i, j] = acc[i, j] + part[i, j] * (one * other)
             for i, j in T.Parallel(rows, columns):
                 sum = acc[i, j] * (of_a[0, 0] * of_b[0, 0]) if fast else acc[i, j]
