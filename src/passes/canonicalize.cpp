@@ -162,6 +162,19 @@ std::optional<Body> without_single_points(const ir::TileProgram& program, const 
   return Body{ir::make_stmt(std::move(kept), s->location)};
 }
 
+// A loop without what nobody comes to behind a jump to its next turn, and without the jump: a loop that jumps has no
+// loader.
+std::optional<Body> without_rest_of_turn(const Stmt& s) {
+  const auto* loop = s.as<ir::For>();
+  if (!loop) return std::nullopt;
+  const auto jump = std::ranges::find_if(loop->body, [](const Stmt& x) { return x.as<ir::Continue>() != nullptr; });
+  if (jump == loop->body.end()) return std::nullopt;
+  ir::For whole = *loop;
+  whole.body.assign(loop->body.begin(), jump);
+  if (whole.body.empty()) return Body{};
+  return Body{ir::make_stmt(std::move(whole), s->location)};
+}
+
 // What threads copy and fill of their own is thread code where not all of them come by.
 Body own_copies_apart(ir::TileProgram& program, const ir::Launch& launch) {
   const analysis::Uniformity threads(program, launch);
@@ -184,6 +197,7 @@ ir::TileProgram canonicalize(ir::TileProgram program) {
     Roles as_roles(launch);
     launch.body = ir::rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       if (auto r = decided(s)) return r;
+      if (auto r = without_rest_of_turn(s)) return r;
       if (auto r = merged_maps(s)) return r;
       if (auto r = without_single_points(program, s)) return r;
       return as_roles(s);
