@@ -531,10 +531,15 @@ class CpuText final : public LaneLoops {
       if (program_.buffers[i].workspace && program_.buffers[i].tile) out.push_back({i});
     return out;
   }
+  // Of a call: its tensors, and the workspaces that its plan knows.
+  size_t given_buffers() const {
+    size_t count = 0;
+    for (const Param& p : program_.params) count += p.is_tensor();
+    for (const Buffer& b : program_.buffers) count += b.workspace && !b.tile;
+    return count;
+  }
   void borrow_rooms() {
-    size_t given = 0;
-    for (const Param& p : program_.params) given += p.is_tensor();
-    for (const Buffer& b : program_.buffers) given += b.workspace && !b.tile;
+    const size_t given = given_buffers();
     const std::vector<BufferId> rooms = this->rooms();
     line(fmt::format("void* buffers[{}];", given + rooms.size()));
     if (given > 0) line(fmt::format("for (int i = 0; i < {}; ++i) buffers[i] = call->buffers[i];", given));
@@ -553,9 +558,7 @@ class CpuText final : public LaneLoops {
     line("with_rooms.buffers = buffers, call = &with_rooms;");
   }
   void return_rooms() {
-    size_t count = rooms().size(), given = 0;
-    for (const Param& p : program_.params) given += p.is_tensor();
-    for (const Buffer& b : program_.buffers) given += b.workspace && !b.tile;
+    const size_t count = rooms().size(), given = given_buffers();
     for (size_t k = 0; k < count; ++k) line(fmt::format("tw_return(&tw_kept[{}], (char*)buffers[{}]);", k, given + k));
   }
   void entry() {

@@ -179,22 +179,22 @@ class PackOnce {
     std::map<VarId, Stmt> lets = lets_;
     for (size_t k = 0; k < tile.makers.back(); ++k)
       if (const auto* n = loop.body[k].as<Let>()) lets[n->var] = loop.body[k];
-    std::set<VarId> todo, known = {loop.var};
+    std::set<VarId> asked, known = {loop.var};
     for (VarId v : program_.symbols) known.insert(v);
     for (const Param& p : program_.params)
       if (!p.is_tensor()) known.insert(p.var);
     auto ask = [&](const Body& body) {
-      for (VarId v : used_vars(body)) todo.insert(v);
+      for (VarId v : used_vars(body)) asked.insert(v);
       for (BufferId id : used_buffers(body))
-        for (VarId v : vars_of_buffer(program_, id)) todo.insert(v);
+        for (VarId v : vars_of_buffer(program_, id)) asked.insert(v);
     };
     for (size_t k : tile.makers) {
       ask({loop.body[k]});
       for (VarId v : bound_vars({loop.body[k]})) known.insert(v);
     }
-    while (!todo.empty()) {
-      const VarId v = *todo.begin();
-      todo.erase(todo.begin());
+    while (!asked.empty()) {
+      const VarId v = *asked.begin();
+      asked.erase(asked.begin());
       if (!known.insert(v).second) continue;
       const auto at = std::ranges::find(launch_.block, v);
       if (at != launch_.block.end()) {

@@ -56,8 +56,7 @@ class PipelinedLoops {
     std::vector<Brought> brought;
     std::string why = misfit(n, brought);
     if (!why.empty()) return why;
-    if (!comes_in_bulk(n, brought) || std::ranges::any_of(brought, [](const Brought& b) { return reads_any(b.place); }))
-      return "tiles that TMA does not bring in few copies are dealt";
+    if (!comes_in_bulk(n, brought)) return "tiles that TMA does not bring in few copies are dealt";
     out = drawn_ring(n, DrawnTiles(p_, launch_, n.extent, blocks, block, n.stages), at, brought);
     return "";
   }
@@ -114,7 +113,7 @@ class PipelinedLoops {
       for (const Expr& e : b.place) {
         if (!is_known_ahead(n, e))
           return fmt::format("where '{}' is read depends on what the loop writes", p_.buffer(c.from.buffer).name);
-        if (!may_gather_ && reads(e))
+        if (!may_gather_ && any_in(e, [](const Expr& x) { return x.as<Load>() != nullptr; }))
           return fmt::format("where '{}' is read depends on memory", p_.buffer(c.from.buffer).name);
       }
       brought.push_back(b);
@@ -126,12 +125,6 @@ class PipelinedLoops {
     return "";
   }
 
-  static bool reads_any(const std::vector<Expr>& all) { return std::ranges::any_of(all, reads); }
-  static bool reads(const Expr& e) {
-    bool found = false;
-    walk(e, [&](const Expr& x) { found = found || x.as<Load>(); });
-    return found;
-  }
   // Whether what the elements hold is there before the turn, and may be read whatever the turn asks of it.
   bool is_known_ahead(const For& n, const Expr& e) const {
     bool known = true, chooses = false, on_chip = false;
@@ -147,6 +140,13 @@ class PipelinedLoops {
     // Beyond a tensor there are zeros; on chip only what a turn reads is there.
     return known && !(on_chip && (chooses || constant_int(n.extent).value_or(0) < 1));
   }
+  // A scalar of each thread.
+  BufferId new_variable(std::string name, DType type) {
+    Buffer held;
+    held.name = std::move(name), held.type = type, held.space = Space::Local;
+    held.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
+    return p_.new_buffer(std::move(held));
+  }
   // An element that says where a copy reads, read into a thread's own variable a turn before.
   struct Ahead {
     Expr element;
@@ -161,11 +161,7 @@ class PipelinedLoops {
           if (!x.as<Load>()) return std::nullopt;
           auto found = std::ranges::find_if(out, [&](const Ahead& a) { return equal(a.element, x); });
           if (found == out.end()) {
-            Buffer held;
-            held.name = p_.buffer(x.as<Load>()->buffer).name + "_next";
-            held.type = x->type, held.space = Space::Local;
-            held.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
-            out.push_back({x, p_.new_buffer(std::move(held))});
+            out.push_back({x, new_variable(p_.buffer(x.as<Load>()->buffer).name + "_next", x->type)});
             found = out.end() - 1;
           }
           return load(found->held, {}, x->type);
@@ -241,16 +237,8 @@ class PipelinedLoops {
     loop.body = wait_full(ring, turn(step), at);
     if (!in_turn) append(loop.body, issue(add(step, constant(type, ahead))));
     append(loop.body, rows(add(step, constant(type, slots))));
-    std::set<size_t> moved;
-    for (const Brought& b : brought) {
-      moved.insert(b.at);
-      if (b.rows) moved.insert(*b.rows);
-      gathers_ = gathers_ || b.later || !elements.empty();
-    }
-    Body rest;
-    for (size_t i = 0; i < n.body.size(); ++i)
-      if (!moved.contains(i)) rest.push_back(n.body[i]);
-    rest = without_idle_names(std::move(rest));
+    for (const Brought& b : brought) gathers_ = gathers_ || b.later || !elements.empty();
+    Body rest = not_brought(n, brought);
     // The slot is filled again behind who reads it last.
     if (in_bulk) fence_reads(rest, brought, at);
     const size_t read = in_turn ? read_until(rest, brought) : rest.size();
@@ -302,10 +290,7 @@ class PipelinedLoops {
     for (int64_t turn = 1; turn < slots - 1; ++turn)
       append(out, issue(constant(i32, turn), number("tile_ahead", draws.number_of(constant(i32, turn)), out), true));
     // The number of a turn is read in the one before, so that nobody waits for it.
-    Buffer held;
-    held.name = "next", held.type = p_.var(n.var).type, held.space = Space::Local;
-    held.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
-    const BufferId next = p_.new_buffer(std::move(held));
+    const BufferId next = new_variable("next", p_.var(n.var).type);
     out.push_back(make_stmt(Store{{next, {}}, draws.first()}, at));
     For loop;
     loop.var = p_.new_var("turn", i32), loop.begin = constant(i32, int64_t{0});
@@ -320,12 +305,7 @@ class PipelinedLoops {
     loop.body.push_back(make_stmt(Store{{next, {}}, draws.number_of(add(turn, constant(i32, int64_t{1})))}, at));
     append(loop.body, draws.ask(ahead));
     append(loop.body, issue(filled, ahead, true));
-    std::set<size_t> moved;
-    for (const Brought& b : brought) moved.insert(b.at);
-    Body rest;
-    for (size_t i = 0; i < n.body.size(); ++i)
-      if (!moved.contains(i)) rest.push_back(n.body[i]);
-    rest = without_idle_names(std::move(rest));
+    Body rest = not_brought(n, brought);
     fence_reads(rest, brought, at);
     // Behind the last reduction the answer is there, and results leave after it.
     const auto last = std::ranges::find_if(rest.rbegin(), rest.rend(), [](const Stmt& s) { return s.as<Reduce>(); });
@@ -395,8 +375,17 @@ class PipelinedLoops {
     const Body code = substitute(Body{s}, {{n.var, index}});
     return s.as<Map>() ? renamed(p_, code) : code;
   }
-  // Names that only the copies asked for are gone with them.
-  Body without_idle_names(Body rest) const {
+  // What is left of a turn when what fills the tiles stands elsewhere. Names that only the copies asked for are gone
+  // with them.
+  Body not_brought(const For& n, const std::vector<Brought>& brought) const {
+    std::set<size_t> moved;
+    for (const Brought& b : brought) {
+      moved.insert(b.at);
+      if (b.rows) moved.insert(*b.rows);
+    }
+    Body rest;
+    for (size_t i = 0; i < n.body.size(); ++i)
+      if (!moved.contains(i)) rest.push_back(n.body[i]);
     for (size_t i = rest.size(); i-- > 0;) {
       const auto* name = rest[i].as<Let>();
       if (!name) continue;

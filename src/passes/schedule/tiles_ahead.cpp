@@ -16,8 +16,8 @@ using namespace ir;
 
 namespace {
 
-// The launch as a pipelined loop over tiles: those of a block, or all, of which it draws some. What a fragment takes
-// from memory comes through shared memory.
+// The launch as a pipelined loop over tiles: those of a block, or all, of which it draws some. The names before the
+// loop stay in the launch. What a fragment takes from memory comes through shared memory.
 For loop_over_tiles(const plan::Plan& plan, TileProgram& p, Launch& launch, std::optional<FewBlocks>& drawn) {
   For loop;
   if (plan.work.drawn) {
@@ -29,10 +29,10 @@ For loop_over_tiles(const plan::Plan& plan, TileProgram& p, Launch& launch, std:
     loop.body = bind_tile(p, own, var(loop.var, type), true);
     append(loop.body, own.body);
     launch.body = drawn->names;
-    launch.body.push_back(own.body.front());  // in the place of the loop
   } else {
     check_internal(walk_tiles(p, launch, plan.work.blocks, false), "a launch of one wave takes tiles in turn");
     loop = *launch.body.back().as<For>();
+    launch.body.pop_back();
   }
   std::set<BufferId> wanted;
   for (const plan::Ring& r : plan.rings) wanted.insert(r.tiles.begin(), r.tiles.end()), loop.stages = r.slots;
@@ -63,7 +63,7 @@ For loop_over_tiles(const plan::Plan& plan, TileProgram& p, Launch& launch, std:
 std::string bring(const plan::Plan& plan, TileProgram& p, Launch& launch) {
   std::optional<FewBlocks> drawn;
   const For loop = loop_over_tiles(plan, p, launch, drawn);
-  launch.body.back() = make_stmt(For(loop), launch.location);
+  launch.body.push_back(make_stmt(For(loop), launch.location));
   if (!drawn) return "";
   Body drawing;
   std::string why = draw_tiles(p, launch, loop, drawn->blocks, drawn->block, drawing);
