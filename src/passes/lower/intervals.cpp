@@ -360,6 +360,28 @@ int64_t multiple_in(const Expr& all, const Expr& part) {
 
 }  // namespace
 
+std::optional<Intervals::Either> Intervals::of_sides(const Order& order) const {
+  const auto* s = order.gap.as<Sum>();
+  const std::vector<Term> terms = s ? s->terms : std::vector<Term>{{1, order.gap}};
+  for (const Term& t : terms) {
+    const auto* cast = t.value.as<Cast>();
+    const Expr value = cast && cast->value->type.is_int() && cast->value->type.is_signed() ? cast->value : t.value;
+    const auto* b = value.as<Binary>();
+    if (!b || (b->op != BinaryOp::Min && b->op != BinaryOp::Max) || std::abs(t.coefficient) != 1) continue;
+    const Expr coefficient = constant(i64, t.coefficient), rest = sub(order.gap, mul(coefficient, t.value));
+    const Interval type = range_of_type(value->type);
+    Either out{{}, (b->op == BinaryOp::Min) == (t.coefficient < 0)};
+    for (size_t i = 0; i < 2; ++i) {
+      const Expr side = widen(i == 0 ? b->a : b->b);
+      const Interval range = of(side);
+      if (!bounded(range) || range.low < type.low || range.high > type.high) return std::nullopt;
+      out.sides[i] = {add(rest, mul(coefficient, side)), order.least};
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
 bool Intervals::proves(const Order& order) const {
   if (of(order.gap).low >= order.least) return true;
   const bool follows = std::any_of(known_.begin(), known_.end(), [&](const Expr& k) {
@@ -374,6 +396,10 @@ bool Intervals::proves(const Order& order) const {
   });
   if (follows) return true;
   if (const auto remainder = of_remainder(order); remainder && proves(*remainder)) return true;
+  if (const auto either = of_sides(order)) {
+    const bool first = proves(either->sides[0]);
+    return either->one_suffices == first ? first : proves(either->sides[1]);
+  }
   const auto dividend = of_dividend(order);
   return dividend && proves(*dividend);
 }

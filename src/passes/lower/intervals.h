@@ -1,5 +1,7 @@
 // Ranges of integer expressions, and conditions known to hold: what bounds checks are proven with.
 #pragma once
+#include <array>
+
 #include "ir/program.h"
 #include "ir/widen.h"
 #include "support/function_ref.h"
@@ -55,6 +57,13 @@ class Intervals {
   // An order that says the same of a quotient's dividend; none: it holds no quotient, or may leave 64 bits.
   std::optional<Order> of_dividend(const Order& order) const;
   std::optional<Order> of_remainder(const Order& order) const;
+  // Orders of which one, or each, says that of a sum with a minimum or maximum, with a side of that in its place; none:
+  // it has neither, or a side may leave its type.
+  struct Either {
+    std::array<Order, 2> sides;
+    bool one_suffices;
+  };
+  std::optional<Either> of_sides(const Order& order) const;
   bool proves(const Order& order) const;
   bool is_exact(const ir::Expr& wide) const;
   // A comparison of one variable with a constant: the variable, and the range in which it makes the comparison true.
