@@ -281,6 +281,28 @@ void keep_parts(LayoutClasses& all, size_t i) {
     c.layout = before;
 }
 
+// The layout of a fragment of which a gemm's tile covers a box: that tile's, again and again. None: it would not serve
+// all other boxes that have a layout.
+std::optional<FragmentLayout> over_boxes(const LayoutClasses& all, const Covers& c) {
+  const FragmentLayout tile = all.layout_of(c.map);
+  const std::vector<int64_t>& whole = all.nodes[c.fragment].shape;
+  if (!all.of(c.map).anchor || tile.is_padded() || tile.shape().size() != whole.size()) return std::nullopt;
+  FragmentLayout out = tile;
+  for (size_t d = whole.size(); d-- > 0;) {
+    const int64_t extent = tile.shape()[d];
+    if (c.box.dims[d] != static_cast<int>(d) || whole[d] % extent != 0) return std::nullopt;
+    if (whole[d] > extent) out = repeat(out, static_cast<int>(d), whole[d] / extent, Home::Register);
+  }
+  LayoutClasses tried = all;
+  tried.of(c.fragment).layout = shaped(out, tried.of(c.fragment).shape);
+  const bool serves = std::ranges::all_of(all.covers, [&](const Covers& other) {
+    if (all.find(other.fragment) != all.find(c.fragment) || !all.of(other.map).layout) return true;
+    const auto wanted = wanted_of(tried, other);
+    return wanted && equal_up_to_registers(all.layout_of(other.map), shaped(*wanted, all.nodes[other.map].shape));
+  });
+  return serves ? std::optional(std::move(out)) : std::nullopt;
+}
+
 // Classes that follow this one and have no layout take theirs from it.
 void hand_on(LayoutClasses& all, size_t parent) {
   const auto take = [&](size_t child, const FragmentLayout& layout, std::string from) {
@@ -293,6 +315,10 @@ void hand_on(LayoutClasses& all, size_t parent) {
     if (all.find(c.fragment) == parent && is_open(c.map))
       if (const auto layout = wanted_of(all, c))
         take(c.map, *layout, fmt::format("{}: a box of it", all.nodes[c.fragment].name));
+  for (const Covers& c : all.covers)
+    if (all.find(c.map) == parent && is_open(c.fragment))
+      if (const auto layout = over_boxes(all, c))
+        take(c.fragment, *layout, fmt::format("{}, of which it has several", all.nodes[c.map].name));
   for (const Reshaped& r : all.reshaped)
     for (const auto& [from, to] : {std::pair{r.fragment, r.view}, std::pair{r.view, r.fragment}})
       if (all.find(from) == parent && is_open(to))
