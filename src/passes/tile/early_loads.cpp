@@ -30,6 +30,7 @@ class EarlyLoads {
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;
       f.body.clear();
+      made_.clear();
       changed_ = changed_roots(loop->body, p_), turn_ = bound_vars(loop->body);
       turn_.insert(loop->var);
       // A turn before its own, if the loop is pipelined.
@@ -157,20 +158,45 @@ class EarlyLoads {
       known = known && !(n && analysis::may_overlap(n->buffer, late.buffers, p_));
     });
     if (!known) return {};
+    for (const Made& made : made_)
+      if (is_alike(made, value, index, before.extents))
+        return made.tile.valid() ? ir::load(made.tile, index, value->type) : var(made.name, value->type);
     Body& to = uses(turn_) ? early : before_loop;
     if (index.empty()) {
       const VarId name = p_.new_var(from.name + "_early", value->type);
       to.push_back(make_stmt(Let{name, value}, at));
+      made_.push_back({value, {}, {}, {}, name});
       return var(name, value->type);
     }
     tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
     tile.launch = static_cast<int32_t>(launch_);
     const BufferId id = p_.new_buffer(std::move(tile));
+    made_.push_back({substitute(value, names), before.vars, before.extents, id, {}});
     before.body = {make_stmt(Store{{id, own}, substitute(value, names)}, at)};
     to.push_back(make_stmt(std::move(before), at));
     return ir::load(id, index, value->type);
   }
+  // What is read already, of its own variables, and where it is: a tile or a name.
+  struct Made {
+    Expr value;
+    std::vector<VarId> vars;
+    std::vector<Expr> extents;
+    BufferId tile;
+    VarId name;
+  };
+  static bool is_alike(const Made& made, const Expr& value, const std::vector<Expr>& index,
+                       const std::vector<Expr>& extents) {
+    if (made.vars.size() != index.size()) return false;
+    Substitution names;
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (!equal(made.extents[d], extents[d])) return false;
+      names[made.vars[d]] = index[d];
+    }
+    return equal(substitute(made.value, names), value);
+  }
+
   TileProgram& p_;
+  std::vector<Made> made_;  // of the loop
   const std::ptrdiff_t launch_;
   const std::set<BufferId> written_;
   std::set<BufferId> changed_;  // by the loop

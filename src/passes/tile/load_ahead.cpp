@@ -41,7 +41,9 @@ class LoadsAhead {
         next{{loop.var, binary(BinaryOp::Min, add(i, one), sub(end, one))}};
     For f = loop;
     f.body.clear();
-    Body before;
+    // In front of the loop; behind its first product: addresses are computed while that runs, where the turn goes on.
+    Body before, behind;
+    Body& later = gemm + 1 == loop.body.end() ? f.body : behind;
     for (auto x = loop.body.begin(); x != loop.body.end(); ++x) {
       const bool early = x < gemm && is_known_outside(*x, loop);
       if (const auto* let = x->as<Let>(); early && let && let->value->type.is_float() && loads(let->value)) {
@@ -51,7 +53,7 @@ class LoadsAhead {
         };
         before.push_back(keep(first));
         f.body.push_back(make_stmt(Let{let->var, load(kept, {}, let->value->type)}, (*x)->location));
-        f.body.push_back(keep(next));
+        later.push_back(keep(next));
       } else if (const BufferId kept = early ? fragment_of(*x) : BufferId{};
                  kept.valid() && may_wait(kept, loop, x - loop.body.begin())) {
         Buffer b = p_.buffer(kept);
@@ -62,10 +64,11 @@ class LoadsAhead {
         Copy down;
         down.from = whole(ahead, p_), down.to = whole(kept, p_);
         f.body.push_back(make_stmt(std::move(down), (*x)->location));
-        append(f.body, substitute(bring, next));
+        append(later, substitute(bring, next));
       } else {
         f.body.push_back(*x);
       }
+      if (x == gemm) append(f.body, behind);
     }
     if (before.empty()) return std::nullopt;
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
