@@ -38,7 +38,6 @@
 #include "passes/threads/wrap_sums.h"
 #include "passes/tile/accumulators.h"
 #include "passes/tile/cluster_copies.h"
-#include "passes/tile/columns_in_parts.h"
 #include "passes/tile/early_loads.h"
 #include "passes/tile/end_idle_turns.h"
 #include "passes/tile/exchange_roles.h"
@@ -55,6 +54,7 @@
 #include "passes/tile/pad_rows.h"
 #include "passes/tile/part_lives.h"
 #include "passes/tile/products_early.h"
+#include "passes/tile/products_in_parts.h"
 #include "passes/tile/read_originals.h"
 #include "passes/tile/reducer_parts.h"
 #include "passes/tile/split_masks.h"
@@ -360,6 +360,11 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map that adds a tile to memory is a copy that adds",
      .here = "before staging, which takes copies alone",
      .run = on_tiles<sums_as_copies>},
+    {.name = "stores_as_copies",
+     .what = "a map behind products that stores a tile is a copy",
+     .here = "before staging, which takes copies alone",
+     .run = on_tiles<stores_as_copies>,
+     .wanted = [](const target::GpuFeatures& has) { return has.tma; }},
     {.name = "loads_as_copies",
      .what = "a map of a pipelined loop that brings a tile is a copy",
      .here = "before plans, whose rings take copies alone",
@@ -376,10 +381,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "loops of one stage that bring little have two",
      .here = "behind loads_as_copies, which shows what they bring; before load_early, which looks for stages",
      .run = [](GpuProgram& p) { p.tiles = two_stages(std::move(p.tiles), p.target); }},
-    {.name = "columns_in_parts",
-     .what = "accumulators that have no room beside others are made some columns at a time",
+    {.name = "products_in_parts",
+     .what = "accumulators that have no room beside others are made some columns, or rows, at a time",
      .here = "before split_masks: a mask is made with its columns",
-     .run = [](GpuProgram& p) { columns_in_parts(p.tiles, p.target); },
+     .run = [](GpuProgram& p) { products_in_parts(p.tiles, p.target); },
      .wanted = [](const target::GpuFeatures& has) { return has.wgmma; }},
     {.name = "split_masks",
      .what = "masks that only some tiles need are asked for once a tile",

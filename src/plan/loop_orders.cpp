@@ -25,8 +25,8 @@ using analysis::written_by;
 
 namespace {
 
-// Registers that tiles of a thread may take, of 232 and more.
-constexpr int64_t kLive = 216;
+// Registers that tiles of a thread may take, by the warpgroups that compute: of 232 and more, 160, 112.
+constexpr int64_t kLive[] = {0, 216, 216, 136, 88};
 
 // A tile of m x n elements takes m * n / 2048 cycles for each step along k in the matrix unit, and its operands
 // 2 * (m + n) bytes, of which 64 come from the L2 cache in a cycle; narrower types take fewer of both. So a tile of
@@ -238,7 +238,7 @@ std::optional<Promoted> OverlappedProducts::promoted(const For& loop) const {
 bool OverlappedProducts::fits_twice(BufferId id) const {
   const int64_t bits =
       analysis::bits_of_fragments({id}, p_) + analysis::bits_of_fragments(used_roots(launch_.body, p_), p_);
-  return bits / 32 / launch_.threads[0] <= kLive;
+  return bits / 32 / launch_.threads[0] <= kLive[std::min<int64_t>(launch_.threads[0] / target::kWarpgroupThreads, 4)];
 }
 
 std::vector<Order> OverlappedProducts::orders(const Body& body, const Hints& hints) const {

@@ -8,12 +8,16 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-int64_t accumulator_registers(const ProgramTables& program, const Launch& launch) {
+std::set<BufferId> accumulators_of(const Launch& launch) {
   std::set<BufferId> accumulators;
   walk(launch.body, [&](const Stmt& s) {
     if (const auto* g = s.as<Gemm>()) accumulators.insert(g->c.buffer);
   });
-  return analysis::bits_of_fragments(accumulators, program) / 32 / launch.thread_count();
+  return accumulators;
+}
+
+int64_t accumulator_registers(const ProgramTables& program, const Launch& launch) {
+  return analysis::bits_of_fragments(accumulators_of(launch), program) / 32 / launch.thread_count();
 }
 
 int64_t most_registers(const Launch& launch, const target::GpuTarget& target) {

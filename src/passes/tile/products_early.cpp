@@ -7,6 +7,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/settle_plan.h"
+#include "passes/tile/accumulator_room.h"
 
 namespace tilewright::passes {
 
@@ -23,9 +24,12 @@ constexpr int64_t kFewStages = 2;  // with one, a tile that is asked for earlier
 // The statements of one turn of a loop.
 class Turn {
  public:
-  Turn(const ProgramTables& p, Body body) : p_(p), body_(std::move(body)) {}
+  // room: bits of registers that fragments have.
+  Turn(const ProgramTables& p, Body body, int64_t room) : p_(p), room_(room), body_(std::move(body)) {}
 
   Body run() {
+    for (size_t i = body_.size(); i-- > 0;)
+      if (body_[i].as<Gemm>() && live(body_) > room_) late(i);
     for (size_t i = 0; i < body_.size(); ++i)
       if (body_[i].as<Gemm>()) forward(i);
     for (size_t i = body_.size(); i-- > 0;)
@@ -90,6 +94,21 @@ class Turn {
     other.insert(other.end(), passed.begin(), passed.end());
     other.insert(other.end(), body_.begin() + static_cast<std::ptrdiff_t>(i) + 1, body_.end());
     take(std::move(other));
+  }
+
+  // Where registers do not hold all results of products, one comes right before what is made of it.
+  void late(size_t i) {
+    const bool filled = i > 0 && body_[i - 1].as<Fill>() && depend(body_[i - 1], body_[i]);
+    const size_t first = filled ? i - 1 : i;
+    const Body unit(body_.begin() + static_cast<std::ptrdiff_t>(first),
+                    body_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    size_t end = i + 1;
+    while (end < body_.size() && (is_plain(body_[end]) || body_[end].as<Gemm>()) && !depends_on_any(body_[end], unit))
+      ++end;
+    Body other = body_;
+    std::rotate(other.begin() + static_cast<std::ptrdiff_t>(first), other.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                other.begin() + static_cast<std::ptrdiff_t>(end));
+    if (end > i + 1 && live(other) < live(body_)) body_ = std::move(other);
   }
 
   // ptxas lets code touch an accumulator beside a product that runs on only behind a wait that stands between the two
@@ -160,7 +179,8 @@ class Turn {
       for (BufferId id : accessed_by({body[i]}, p_)) {
         if (p_.buffer(id).space != Space::Fragment) continue;
         const auto* g = body[i].as<Gemm>();
-        const bool anew = writes_whole(body[i], id, p_) || (g && g->clear && constant_int(g->clear) == 1);
+        const bool anew = g ? g->clear && constant_int(g->clear) == 1
+                            : writes_whole(body[i], id, p_) && !analysis::read_by({body[i]}, p_).contains(id);
         const auto found = spans.emplace(id, Span{i, i, !anew});
         found.first->second.last = i;
       }
@@ -176,6 +196,7 @@ class Turn {
   }
 
   const ProgramTables& p_;
+  const int64_t room_;
   Body body_;
 };
 
@@ -210,11 +231,12 @@ void products_early(TileProgram& program, const target::GpuTarget& target) {
     walk(launch.body, [&](const Stmt& s) { any = any || (s.as<For>() && may_gain(*s.as<For>())); });
     if (!any) continue;
     const std::set<VarId> loops = loops_of_wgmma(program, i, target);
+    const int64_t room = most_registers(launch, target) * 32 * launch.thread_count();
     launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
       if (!loop || !loops.contains(loop->var) || !may_gain(*loop)) return std::nullopt;
       For f = *loop;
-      f.body = Turn(program, loop->body).run();
+      f.body = Turn(program, loop->body, room).run();
       return Body{make_stmt(std::move(f), s->location)};
     });
   }

@@ -1,5 +1,7 @@
 #include "passes/tile/sum_copies.h"
 
+#include "analysis/accessed.h"
+#include "ir/any_in.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -69,6 +71,56 @@ bool is_all_of(const Element& e, const Map& map, const ProgramTables& p) {
   return true;
 }
 
+// The fragment that a Map makes its results of, element by element, which nothing behind it wants: they may be put
+// there.
+BufferId place_of(const Expr& result, const Map& map, const Body& behind, const ProgramTables& p) {
+  std::set<BufferId> places, others;
+  const auto look = [&](const Expr& e) {
+    const auto* n = e.as<Load>();
+    if (!n || p.buffer(p.root(n->buffer)).space != Space::Fragment) return;
+    const bool fits = is_all_of({n->buffer, n->indices}, map, p) && p.buffer(n->buffer).type == result->type;
+    (fits ? places : others).insert(p.root(n->buffer));
+  };
+  walk(result, look);
+  walk_exprs(map.body, look);
+  const std::set<BufferId> later = analysis::accessed_by(behind, p);
+  for (BufferId id : places) {
+    const Buffer& b = p.buffer(id);
+    const bool viewed = std::ranges::any_of(p.buffers, [&](const Buffer& x) { return x.is_view() && x.root == id; });
+    if (!others.contains(id) && !later.contains(id) && !viewed && !b.reducer && b.rank() == 2) return id;
+  }
+  return {};
+}
+
+// A Map that ends what a loop of products has made: its results in the fragment that they are made of, and a copy.
+std::optional<Body> store_as_copy(const ProgramTables& p, const Stmt& s, const Body& behind) {
+  const auto* map = s.as<Map>();
+  const auto* store = map && !map->body.empty() ? map->body.back().as<Store>() : nullptr;
+  if (!store || store->queue != Queue::None || p.buffer(p.root(store->to.buffer)).space != Space::Global)
+    return std::nullopt;
+  for (size_t i = 0; i + 1 < map->body.size(); ++i)
+    if (!map->body[i].as<Let>()) return std::nullopt;
+  const DType type = store->value->type;
+  const auto* rounded = type == f32 ? nullptr : store->value.as<Cast>();
+  const Expr result = rounded ? rounded->value : store->value;
+  if (result->type != f32 || !type.is_float()) return std::nullopt;
+  const BufferId id = place_of(result, *map, behind, p);
+  auto box = id.valid() ? box_of(store->to, *map, p) : std::nullopt;
+  if (!box) return std::nullopt;
+  Body out;
+  if (const auto* plain = result.as<Load>(); !plain || plain->buffer != id) {
+    Map made = *map;
+    std::vector<Expr> own;
+    for (VarId v : map->vars) own.push_back(var(v, p.var(v).type));
+    made.body.back() = make_stmt(Store{{id, std::move(own)}, result}, s->location);
+    out.push_back(make_stmt(std::move(made), s->location));
+  }
+  Copy leave;
+  leave.from = whole(id, p), leave.to = std::move(*box);
+  out.push_back(make_stmt(std::move(leave), s->location));
+  return out;
+}
+
 std::optional<Body> load_as_copy(const ProgramTables& p, const Stmt& s) {
   const auto* map = s.as<Map>();
   const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
@@ -109,6 +161,23 @@ TileProgram loads_as_copies(TileProgram program) {
       return changed ? std::optional(Body{make_stmt(std::move(f), s->location)}) : std::nullopt;
     });
     if (loaded && !is_loaded()) launch.body = own;
+  }
+  return program;
+}
+
+TileProgram stores_as_copies(TileProgram program) {
+  for (Launch& launch : program.launches) {
+    Body out;
+    bool multiplied = false;
+    for (size_t i = 0; i < launch.body.size(); ++i) {
+      const Stmt& s = launch.body[i];
+      const auto* loop = s.as<For>();
+      multiplied = multiplied || (loop && loop->kind == LoopKind::Pipelined && holds<Gemm>(loop->body));
+      const Body behind(launch.body.begin() + static_cast<std::ptrdiff_t>(i) + 1, launch.body.end());
+      const auto copy = multiplied ? store_as_copy(program, s, behind) : std::nullopt;
+      for (const Stmt& x : copy ? *copy : Body{s}) out.push_back(x);
+    }
+    launch.body = std::move(out);
   }
   return program;
 }

@@ -65,8 +65,8 @@ def scaled(x, result, scales, bias, fast, rows, columns, threads, stages):
                     for i, j in T.Parallel(rows, columns):
                         if scales == "one":
                             one, other = of_a[0, 0], of_b[0, 0]
-                        elif scales == "blocks":  # a tile lies in one
-                            one, other = of_a[by * rows + i, k], of_b[bx * columns // 128, k]
+                        elif scales == "blocks":
+                            one, other = of_a[by * rows + i, k], of_b[(bx * columns + j) // depth, k]
                         else:
                             one, other = of_a[by * rows + i, k], of_b[k, bx * columns + j]
                         acc[i, j] = acc[i, j] + part[i, j] * (one * other)

@@ -1,6 +1,7 @@
-#include "passes/tile/columns_in_parts.h"
+#include "passes/tile/products_in_parts.h"
 
 #include "analysis/accessed.h"
+#include "analysis/live_registers.h"
 #include "analysis/own_schedule.h"
 #include "ir/extent.h"
 #include "ir/jumps.h"
@@ -8,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
 #include "passes/tile/accumulator_room.h"
+#include "target/wgmma.h"
 
 namespace tilewright::passes {
 
@@ -24,7 +26,9 @@ constexpr int64_t kOtherRegisters = 32;  // of a thread, beside accumulators: wi
 constexpr int64_t kFewSpilled = 32;      // registers that cost less than products that are made twice
 constexpr int64_t kUnit = 16;            // columns of a part, the depth of an instruction's step
 constexpr int64_t kFewest = 32;          // columns at a time: operands come twice for each then
+constexpr int64_t kWide = 128;           // columns of an instruction that reads shared memory no faster than it can
 constexpr size_t kMostPhases = 2;        // columns are made so often
+constexpr size_t kRows = 0, kColumns = 1;
 
 bool clash(const Body& a, const Body& b, const ProgramTables& p) {
   return meet(written_by(a, p), accessed_by(b, p), p) || meet(written_by(b, p), accessed_by(a, p), p);
@@ -36,25 +40,21 @@ class Parts {
       : p_(p),
         launch_(launch),
         threads_(launch.thread_count()),
-        room_(most_registers(launch, target) - kOtherRegisters),
-        taken_(accumulator_registers(p, launch)) {}
+        room_(most_registers(launch, target) - kOtherRegisters) {}
 
   std::optional<Body> operator()(const Stmt& s) {
     const auto* loop = s.as<For>();
-    if (taken_ <= room_ + kFewSpilled || !loop || loop->kind != LoopKind::Pipelined || may_jump(loop->body))
-      return std::nullopt;
+    if (done_ || !loop || loop->kind != LoopKind::Pipelined || may_jump(loop->body)) return std::nullopt;
     for (const Stmt& x : loop->body) {
       const auto* g = x.as<Gemm>();
-      if (!g || !choose_columns(*g) || !find_cut(*loop, g->c.buffer)) continue;
-      const size_t buffers = p_.buffers.size();
-      if (auto body = phases(loop->body)) {
-        For f = *loop;
-        f.body = std::move(*body);
-        taken_ = 0;  // one loop's
-        return Body{make_stmt(std::move(f), s->location)};
-      }
-      p_.buffers.erase(p_.buffers.begin() + static_cast<std::ptrdiff_t>(buffers), p_.buffers.end());
-      made_.clear();
+      if (!g || !is_cuttable(*g)) continue;
+      for (const size_t dim : dims_of(*g))
+        if (auto body = in_parts(*loop, *g, dim)) {
+          For f = *loop;
+          f.body = std::move(*body);
+          done_ = true;
+          return Body{make_stmt(std::move(f), s->location)};
+        }
     }
     return std::nullopt;
   }
@@ -70,56 +70,92 @@ class Parts {
     int64_t first, count;
   };
 
-  // ---- which columns
-  // How many columns of the product's result have room at a time.
-  bool choose_columns(const Gemm& g) {
+  // ---- which columns, or rows
+  // The turn with the product's result in parts along the dimension; none: there is room, or no way.
+  std::optional<Body> in_parts(const For& loop, const Gemm& g, size_t dim) {
+    const size_t buffers = p_.buffers.size();
+    dim_ = dim, made_.clear();
+    extent_ = *constant_int(p_.buffer(g.c.buffer).shape[dim]);
+    if (find_cut(loop, g.c.buffer) && choose_parts(g)) {
+      size_t count = 0;
+      auto body = phases(loop.body, count);
+      if (body && count <= (taken() > room_ + kFewSpilled ? kMostPhases : 1)) return body;
+    }
+    p_.buffers.erase(p_.buffers.begin() + static_cast<std::ptrdiff_t>(buffers), p_.buffers.end());
+    return std::nullopt;
+  }
+  bool is_cuttable(const Gemm& g) const {
     const Buffer& c = p_.buffer(g.c.buffer);
-    if (c.space != Space::Fragment || c.rank() != 2 || c.type.bits != 32 || !is_whole(g.c, c)) return false;
-    const int64_t rows = *constant_int(c.shape[0]), columns = *constant_int(c.shape[1]);
-    const int64_t left = room_ - (taken_ - rows * columns / threads_);
-    const int64_t most = left * threads_ / rows / kUnit, units = columns / kUnit;
-    if (most * kUnit < kFewest || most >= units || columns % kUnit != 0) return false;
+    return c.space == Space::Fragment && c.rank() == 2 && c.type.bits == 32 && is_whole(g.c, c);
+  }
+  // Rows only where each warpgroup keeps those of an instruction, and parts of columns would be narrower than the rows
+  // are long.
+  std::vector<size_t> dims_of(const Gemm& g) const {
+    const int64_t rows = *constant_int(p_.buffer(g.c.buffer).shape[kRows]);
+    const int64_t columns = *constant_int(p_.buffer(g.c.buffer).shape[kColumns]);
+    const bool whole = threads_ % target::kWarpgroupThreads == 0;
+    if (columns > kWide || !whole || rows % (2 * rows_of_instructions()) != 0) return {kColumns};
+    return {kRows, kColumns};
+  }
+  int64_t rows_of_instructions() const { return target::kWgmmaRows * (threads_ / target::kWarpgroupThreads); }
+  // Registers of a thread that accumulators take, and what their parts are added to.
+  int64_t taken() const {
+    Buffers all = accumulators_of(launch_);
+    all.insert(held_.begin(), held_.end());
+    return analysis::bits_of_fragments(all, p_) / 32 / threads_;
+  }
+  // How many columns, or rows, of the product's result have room at a time.
+  bool choose_parts(const Gemm& g) {
+    const Buffer& c = p_.buffer(g.c.buffer);
+    const int64_t other = *constant_int(c.shape[1 - dim_]);
+    const int64_t unit = dim_ == kColumns ? kUnit : rows_of_instructions();
+    const int64_t left = room_ - (taken() - extent_ * other / threads_);
+    const int64_t most = left * threads_ / other / unit, units = extent_ / unit;
+    if (taken() <= room_ || most * unit < kFewest || most >= units || extent_ % unit != 0) return false;
     const int64_t parts = (units + most - 1) / most;
-    columns_ = columns, parts_.clear();
+    parts_.clear();
     for (int64_t i = 0, first = 0; i < parts; ++i) {
-      const int64_t count = (units + parts - 1 - i) / parts * kUnit;  // alike, but for a unit
+      const int64_t count = (units + parts - 1 - i) / parts * unit;  // alike, but for a unit
       parts_.push_back({first, count});
       first += count;
     }
     return true;
   }
-  bool is_own(BufferId id, const For& loop) const {
+  // Whether parts of the fragment can be told apart by the dimension that is cut.
+  bool is_plain(BufferId id) const {
     const Buffer& b = p_.buffer(id);
-    if (b.space != Space::Fragment || b.rank() != 2 || b.is_view() || b.reducer) return false;
-    if (b.layout.kind != LayoutHint::None || constant_int(b.shape[1]) != columns_) return false;
-    if (std::ranges::any_of(p_.buffers, [&](const Buffer& x) { return x.is_view() && x.root == id; })) return false;
-    return analysis::accesses_of(launch_.body, id, p_) ==
-           analysis::accesses_of({make_stmt(For(loop), LocationId{})}, id, p_);
+    return b.space == Space::Fragment && b.rank() == 2 && !b.is_view() && !b.reducer &&
+           b.layout.kind == LayoutHint::None && constant_int(b.shape[dim_]) == extent_ &&
+           std::ranges::none_of(p_.buffers, [&](const Buffer& x) { return x.is_view() && x.root == id; });
   }
-  // The fragments that have the columns of the first, in the loop alone, each of them made anew in every turn.
+  // Whether the fragment is the loop's alone, and made anew in every turn.
+  bool is_own(BufferId id, const For& loop) const {
+    if (!is_plain(id) || analysis::accesses_of(launch_.body, id, p_) !=
+                             analysis::accesses_of({make_stmt(For(loop), LocationId{})}, id, p_))
+      return false;
+    const auto first =
+        std::ranges::find_if(loop.body, [&](const Stmt& s) { return accessed_by({s}, p_).contains(id); });
+    const auto* g = first->as<Gemm>();
+    const bool anew = g ? constant_int(g->clear) == 1 : !read_by({*first}, p_).contains(id);
+    return anew && analysis::writes_whole(*first, id, p_);
+  }
+  // The fragments that have the columns of the first, and those that maps add columns to, which stay whole.
   bool find_cut(const For& loop, BufferId first) {
-    cut_ = {first};
+    cut_ = {first}, held_.clear();
+    if (!is_own(first, loop)) return false;
     for (bool more = true; more;) {
       more = false;
       for (const Stmt& s : loop.body) {
         const auto* map = s.as<Map>();
         const auto* copy = s.as<Copy>();
-        if (!map && !copy) continue;
-        if (!meet(read_by({s}, p_), cut_, p_)) continue;
+        if ((!map && !copy) || !meet(read_by({s}, p_), cut_, p_)) continue;
         for (BufferId id : written_by({s}, p_)) {
           const Buffer& b = p_.buffer(id);
-          if (b.space == Space::Fragment && b.rank() == 2) more = cut_.insert(id).second || more;
+          if (b.space != Space::Fragment || b.rank() != 2 || cut_.contains(id) || held_.contains(id)) continue;
+          const bool own = is_own(id, loop);
+          if (!own && (copy || !is_plain(id))) return false;
+          (own ? cut_ : held_).insert(id), more = true;
         }
-      }
-    }
-    for (BufferId id : cut_) {
-      if (!is_own(id, loop)) return false;
-      for (const Stmt& s : loop.body) {
-        if (!accessed_by({s}, p_).contains(id)) continue;
-        const auto* g = s.as<Gemm>();
-        const bool anew = g ? constant_int(g->clear) == 1 : !read_by({s}, p_).contains(id);
-        if (!anew || !analysis::writes_whole(s, id, p_)) return false;
-        break;
       }
     }
     return std::ranges::none_of(loop.body, [&](const Stmt& s) { return kind_of(s) == Kind::Other; });
@@ -128,7 +164,12 @@ class Parts {
   bool is_all(const Region& r) const { return is_whole(r, p_.buffer(r.buffer)); }
   Kind kind_of(const Stmt& s) const {
     if (!meet(accessed_by({s}, p_), cut_, p_)) return Kind::Apart;
-    if (const auto* n = s.as<Map>()) return by_columns(*n) ? Kind::Makes : Kind::Other;
+    if (const auto* n = s.as<Map>()) {
+      const Buffers to = written_by({s}, p_);
+      const bool takes = meet(to, held_, p_);
+      if (!by_parts(*n) || (takes && meet(to, cut_, p_))) return Kind::Other;
+      return takes ? Kind::Takes : Kind::Makes;
+    }
     if (const auto* n = s.as<Fill>()) return is_all(n->to) ? Kind::Makes : Kind::Other;
     if (const auto* n = s.as<Copy>()) {
       const bool plain = n->completion.immediate() && n->combine == ir::Combine::None && !n->im2col.present();
@@ -136,21 +177,26 @@ class Parts {
     }
     if (const auto* n = s.as<Reduce>()) {
       const Buffer& to = p_.buffer(n->to.buffer);
-      const bool joins = is_cut(n->from) && !is_cut(n->to) && is_all(n->from) && is_all(n->to) && n->dim == 1;
+      const bool joins =
+          dim_ == kColumns && is_cut(n->from) && !is_cut(n->to) && is_all(n->from) && is_all(n->to) && n->dim == 1;
       return joins && to.type.bits == 32 ? Kind::Takes : Kind::Other;
     }
     const auto* g = s.as<Gemm>();
-    if (!g || !g->completion.immediate() || g->is_sparse() || is_cut(g->b) || !is_all(g->b)) return Kind::Other;
+    if (!g || !g->completion.immediate() || g->is_sparse() || is_cut(g->b)) return Kind::Other;
+    const Region& cut = dim_ == kColumns ? g->b : g->a;  // with the result
+    if (!is_all(cut) || (dim_ == kRows && p_.buffer(p_.root(g->a.buffer)).space == Space::Fragment)) return Kind::Other;
     if (is_cut(g->c)) return !is_cut(g->a) && is_all(g->c) ? Kind::Makes : Kind::Other;
+    if (dim_ == kRows) return Kind::Other;
     const bool adds = is_cut(g->a) && is_all(g->a) && !g->transpose_a && (!g->clear || constant_int(g->clear));
     return adds ? Kind::Takes : Kind::Other;
   }
-  // A Map over rows and columns that reads and writes its own elements of what is cut, and writes nothing else.
-  bool by_columns(const Map& n) const {
-    if (n.vars.size() != 2 || constant_int(n.extents[1]) != columns_) return false;
+  // A Map over rows and columns that reads and writes its own elements of what is cut and of what columns are added to,
+  // and writes nothing else.
+  bool by_parts(const Map& n) const {
+    if (n.vars.size() != 2 || constant_int(n.extents[dim_]) != extent_) return false;
     bool fits = true;
     const auto element = [&](BufferId id, const std::vector<Expr>& index) {
-      if (!cut_.contains(id)) return false;
+      if (!cut_.contains(id) && !held_.contains(id)) return false;
       for (size_t d = 0; d < 2; ++d) {
         const auto* v = index[d].as<Var>();
         fits = fits && v && v->id == n.vars[d];
@@ -169,9 +215,8 @@ class Parts {
 
   // ---- phases: each goes over all columns, part after part
   // The turn; none: the columns would have to be made more often, or of what has changed since.
-  std::optional<Body> phases(const Body& turn) {
+  std::optional<Body> phases(const Body& turn, size_t& count) {
     Body out, phase, later;
-    size_t count = 0;
     const auto end_phase = [&] {
       if (!phase.empty()) ++count;
       for (const Part& part : parts_) append(out, of_part(phase, part));
@@ -190,7 +235,6 @@ class Parts {
       phase.push_back(s);
     }
     end_phase();
-    if (count > kMostPhases) return std::nullopt;
     return out;
   }
   static bool names_meet(const Stmt& s, const Body& later) {
@@ -231,7 +275,7 @@ class Parts {
     const auto known = made_.find({id, count});
     if (known != made_.end()) return known->second;
     Buffer b = p_.buffer(id);
-    b.name += "_part", b.shape[1] = constant(b.shape[1]->type, count);
+    b.name += "_part", b.shape[dim_] = constant(b.shape[dim_]->type, count);
     return made_[{id, count}] = p_.new_buffer(std::move(b));
   }
   Region part_of(const Region& r, const Part& part) { return whole(part_of(r.buffer, part.count), p_); }
@@ -263,7 +307,11 @@ class Parts {
         Gemm g = *s.as<Gemm>();
         const size_t rank = g.b.min.size();
         if (is_cut(g.c)) {
-          g.c = part_of(g.c, part), g.b = cut_at(g.b, rank - (g.transpose_b ? 2 : 1), part);
+          g.c = part_of(g.c, part);
+          if (dim_ == kColumns)
+            g.b = cut_at(g.b, rank - (g.transpose_b ? 2 : 1), part);
+          else
+            g.a = cut_at(g.a, g.a.min.size() - (g.transpose_a ? 1 : 2), part);
         } else {
           g.a = part_of(g.a, part), g.b = cut_at(g.b, rank - (g.transpose_b ? 1 : 2), part);
           if (!first) g.clear = {};
@@ -275,12 +323,13 @@ class Parts {
   }
   Map of_part(const Map& n, const Part& part) {
     Map out = n;
-    const DType type = p_.var(n.vars[1]).type;
-    const Expr own = var(n.vars[1], type), column = add(own, constant(type, part.first));
-    out.extents[1] = constant(n.extents[1]->type, part.count);
-    out.body = substitute(n.body, {{n.vars[1], column}});
+    const VarId along = n.vars[dim_];
+    const DType type = p_.var(along).type;
+    const Expr own = var(along, type);
+    out.extents[dim_] = constant(n.extents[dim_]->type, part.count);
+    out.body = substitute(n.body, {{along, add(own, constant(type, part.first))}});
     const auto place = [&](std::vector<Expr> index) {
-      index[1] = own;
+      index[dim_] = own;
       return index;
     };
     out.body = rewrite_exprs(out.body, [&](const Expr& e) -> std::optional<Expr> {
@@ -290,7 +339,7 @@ class Parts {
     });
     out.body = rewrite(out.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* store = s.as<Store>();
-      if (!store) return std::nullopt;
+      if (!store || !cut_.contains(store->to.buffer)) return std::nullopt;
       const Element to{part_of(store->to.buffer, part.count), place(store->to.indices)};
       return Body{make_stmt(Store{to, store->value}, s->location)};
     });
@@ -301,16 +350,17 @@ class Parts {
   const Launch& launch_;
   const int64_t threads_;
   const int64_t room_;  // registers of a thread for accumulators
-  int64_t taken_;       // ..., that those of the program take
-  int64_t columns_ = 0;
+  bool done_ = false;   // one loop's
+  size_t dim_ = kColumns;
+  int64_t extent_ = 0;  // of what is cut, along it
   std::vector<Part> parts_;
-  Buffers cut_;
+  Buffers cut_, held_;
   std::map<std::pair<BufferId, int64_t>, BufferId> made_;  // by columns
 };
 
 }  // namespace
 
-void columns_in_parts(TileProgram& program, const target::GpuTarget& target) {
+void products_in_parts(TileProgram& program, const target::GpuTarget& target) {
   for (Launch& launch : program.launches) {
     if (!analysis::why_as_written(launch).empty() || analysis::has_own_layouts(program, launch)) continue;
     Parts parts(program, launch, target);
