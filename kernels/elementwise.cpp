@@ -3,6 +3,7 @@
 
 #include "element_functions.h"
 #include "elements.h"
+#include "program_of.h"
 #include "refusal.h"
 #include "tilewright/kernels.h"
 
@@ -66,16 +67,6 @@ struct Elements {
   std::vector<std::string> words;
   size_t rank = 0;
 };
-
-Program program_of(const char* name, const std::vector<Parameter>& p, const std::function<void()>& body) {
-  switch (p.size()) {
-    case 2: return prim_func(name, {p[0], p[1]}, body);
-    case 3: return prim_func(name, {p[0], p[1], p[2]}, body);
-    case 4: return prim_func(name, {p[0], p[1], p[2], p[3]}, body);
-    case 5: return prim_func(name, {p[0], p[1], p[2], p[3], p[4]}, body);
-    default: return prim_func(name, {p[0], p[1], p[2], p[3], p[4], p[5]}, body);
-  }
-}
 
 Value result_of(const Value& v, DType type) {
   if (type.is_bool() && !v.dtype().is_bool()) return v != cast(0, v.dtype());

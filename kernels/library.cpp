@@ -119,7 +119,12 @@ MatmulOptions matmul_options(const Options& given) {
           {"gelu", Activation::Gelu},
           {"gelu_tanh", Activation::GeluTanh},
           {"silu", Activation::Silu}});
+  r.read("scales", o.scales,
+         {{"none", Scales::None}, {"one", Scales::One}, {"rows", Scales::Rows}, {"blocks", Scales::Blocks}});
+  r.read("fast_sum", o.fast_sum);
   r.read("tile", o.tile);
+  if (o.scales != Scales::None && o.batched) refuse("scales of a batch", "multiply its matrices one by one");
+  if (o.fast_sum && o.scales != Scales::One) refuse("fast_sum without one scale of each operand", "leave it out");
   return o;
 }
 
@@ -235,7 +240,8 @@ constexpr int64_t kMultiprocessors = 132;  // of an H200
 
 // A panel of B that stays in the second level cache, and rows that a call fills; a few tiles at least, for as many
 // cores.
-MatmulTile cpu_tile(const std::map<std::string, int64_t>& shape) {
+MatmulTile cpu_tile(const MatmulOptions& o, const std::map<std::string, int64_t>& shape) {
+  if (o.scales != Scales::None) return {64, 64, 128, 1, 128};  // a step's sums stay near, too
   const int64_t m = value_of(shape, "M"), n = value_of(shape, "N"), k = value_of(shape, "K");
   MatmulTile t{std::clamp<int64_t>(power_of_two_from(m), 16, 256), std::clamp<int64_t>(power_of_two_from(n), 32, 512),
                std::clamp<int64_t>(power_of_two_from(k), 32, 256), 1, 128};
@@ -325,7 +331,7 @@ Choice choose_matmul(const Options& given, const std::string& arch, const std::m
   MatmulOptions o = matmul_options(given);
   const auto program = [&](const MatmulTile& t) { return o.tile = t, matmul(o); };
   const auto batch = shape.find("batch");
-  std::vector<MatmulTile> tiles = arch.empty() ? std::vector{cpu_tile(shape)}
+  std::vector<MatmulTile> tiles = arch.empty() ? std::vector{cpu_tile(o, shape)}
                                                : matmul_tiles(o, value_of(shape, "M"), value_of(shape, "N"),
                                                               batch == shape.end() ? 1 : batch->second);
   if (arch == "sm_90a") add_pairs(tiles, o, shape);

@@ -3,13 +3,15 @@
 #include <array>
 #include <set>
 
+#include "program_of.h"
 #include "tilewright/kernels.h"
 #include "tilewright/language.h"
 
 namespace tilewright::kernels {
 namespace {
 
-constexpr int64_t kPanel = 8;  // rows of tiles that are taken together, so that their operands stay in the L2 cache
+constexpr int64_t kScaled = 128;  // elements along K that have a scale of their own
+constexpr int64_t kPanel = 8;     // rows of tiles that are taken together, so that their operands stay in the L2 cache
 constexpr double kLog2E = 1.4426950408889634;  // GPUs have an instruction for powers of two, not for those of e
 
 // x, or what an activation makes of it.
@@ -40,6 +42,12 @@ Program matmul(const MatmulOptions& o) {
   const Tensor residual = matrix("residual", o.batched, batch, M, N, o.result);
   const Tensor bias("bias", {N}, o.result);
   const DType sum = o.a.is_int() ? i32 : f32;
+  const bool one = o.scales == Scales::One, in_steps = o.scales != Scales::None && !o.fast_sum;
+  const Value steps = ceildiv(K, kScaled);
+  const Tensor scale_a = one ? Tensor("scale_a", {1, 1}) : Tensor("scale_a", {M, steps});
+  const Tensor scale_b = one                        ? Tensor("scale_b", {1, 1})
+                         : o.scales == Scales::Rows ? Tensor("scale_b", {steps, N})
+                                                    : Tensor("scale_b", {ceildiv(N, kScaled), steps});
 
   // The statements of a block, of the matrix `bz` of a batch.
   const auto block = [&](const Value& bx, const Value& by, const Value& bz) {
@@ -61,11 +69,24 @@ Program matmul(const MatmulOptions& o) {
       const Value k = step * t.k;
       o.transpose_a ? load(A, k, row, A_shared) : load(A, row, k, A_shared);
       o.transpose_b ? load(B, column, k, B_shared) : load(B, k, column, B_shared);
-      gemm(A_shared, B_shared, C_local, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b});
+      if (!in_steps) {
+        gemm(A_shared, B_shared, C_local, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b});
+        continue;
+      }
+      auto part = alloc_fragment({t.m, t.n}, sum, "part");
+      gemm(A_shared, B_shared, part, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b, .clear_accum = true});
+      for (auto [i, j] : Parallel(t.m, t.n)) {
+        const Value of_a = one ? scale_a(0, 0) : scale_a(row + i, step);
+        const Value of_b = one                        ? scale_b(0, 0)
+                           : o.scales == Scales::Rows ? scale_b(step, column + j)
+                                                      : scale_b(floordiv(column + j, kScaled), step);
+        C_local(i, j) += part(i, j) * (of_a * of_b);
+      }
     }
-    if (o.bias || o.residual || o.activation != Activation::None)
+    if (o.fast_sum || o.bias || o.residual || o.activation != Activation::None)
       for (auto [i, j] : Parallel(t.m, t.n)) {
         Value x = C_local(i, j);
+        if (o.fast_sum) x = x * (scale_a(0, 0) * scale_b(0, 0));
         if (o.bias) x = x + cast(bias(column + j), sum);
         x = activated(x, o.activation);
         if (o.residual && o.batched) x = x + cast(residual(bz, row + i, column + j), sum);
@@ -82,10 +103,12 @@ Program matmul(const MatmulOptions& o) {
     else
       for (auto [bx, by] : Kernel({ceildiv(N, t.n), ceildiv(M, t.m)}, {.threads = t.threads})) block(bx, by, 0);
   };
-  if (o.bias && o.residual) return prim_func("matmul", {A, B, bias, residual, C}, body);
-  if (o.bias) return prim_func("matmul", {A, B, bias, C}, body);
-  if (o.residual) return prim_func("matmul", {A, B, residual, C}, body);
-  return prim_func("matmul", {A, B, C}, body);
+  std::vector<Parameter> all{A, B};
+  if (o.scales != Scales::None) all.insert(all.end(), {scale_a, scale_b});
+  if (o.bias) all.push_back(bias);
+  if (o.residual) all.push_back(residual);
+  all.push_back(C);
+  return program_of("matmul", all, body);
 }
 
 namespace {
@@ -119,7 +142,12 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
   for (const auto& [m, threads] : {std::pair<int64_t, int64_t>{64, 128}, {128, 256}, {256, 256}, {192, 384}})
     for (const int64_t n : widths(o, std::max<int64_t>(1, ceildiv(M, m) * batch), N)) {
       // Steps of two lines where three of them fit (measured on an H100 at 64 and 128 rows: up to 9% faster).
-      const int64_t k = (m + n) * 2 * kLine * 3 <= kSharedBytes ? 2 * line : line;
+      const bool in_steps = o.scales != Scales::None && !o.fast_sum;
+      const int64_t k = in_steps ? kScaled : (m + n) * 2 * kLine * 3 <= kSharedBytes ? 2 * line : line;
+      // A tile's columns share scales, and its sums of a step have registers beside the sums of all.
+      if (in_steps &&
+          (m * n > threads * kScaled || (o.scales == Scales::Blocks && kScaled % n != 0 && n % kScaled != 0)))
+        continue;
       // Instructions of three warpgroups, and of one that loads, have 128 registers.
       if (threads > 256 && m * n > threads * 80) continue;
       // Tiles of more rows than there are, and thin ones of many rows, are never the best.
@@ -131,7 +159,9 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
       const int64_t tiles = ceildiv(M, m) * ceildiv(N, n) * batch;
       for (int64_t split : {2, 3, 4, 8}) {
         // The first block has room for the sums of the others, beside two steps of its own.
-        if (o.batched || tiles * split > kMultiprocessors || (split - 1) * m * n * 4 + 2 * step > kSharedBytes) break;
+        if (o.batched || in_steps || tiles * split > kMultiprocessors ||
+            (split - 1) * m * n * 4 + 2 * step > kSharedBytes)
+          break;
         out.push_back(tile);
         out.back().split = split;
       }

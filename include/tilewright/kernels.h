@@ -24,15 +24,22 @@ struct MatmulTile {
 // C = activation(A B + bias) + residual. A: [M, K], or [K, M] if transpose_a; B: [K, N] or [N, K]; C, residual: [M, N];
 // bias: [N]. With `batched`, A, B, C and residual have one more dimension in front. C has `result`'s dtype, rounded
 // once; bias and residual have it too. Integers: int8, summed in int32, without activation.
+// Numbers that operands are multiplied with: one of each, or, of each 128 elements along K, one of each row of A and,
+// of B, of each column or of each 128.
+enum class Scales : uint8_t { None, One, Rows, Blocks };
+
 struct MatmulOptions {
   DType a = bf16, b = bf16, result = bf16;
   bool transpose_a = false, transpose_b = false, batched = false;
   bool bias = false, residual = false;
   bool tf32 = false;  // float32 by the tensor cores' 10 bits of mantissa
   Activation activation = Activation::None;
-  MatmulTile tile = {};
+  Scales scales = Scales::None;  // of no batches; a sum of 128 products is scaled and added in float32 ...
+  bool fast_sum = false;         // ..., of one scale each the sum of all: its bits are those that the matrix unit keeps
+  MatmulTile tile = {};          // with scales in steps of 128, but of fast sums
 };
-// Parameters A, B, bias, residual (as far as there are), C; symbols M, N, K and batch.
+// Parameters A, B, scale_a and scale_b in float32 ([1, 1] both; else [M, K / 128] and, of rows, [K / 128, N], of blocks
+// [N / 128, K / 128], rounded up), bias, residual (as far as there are), C; symbols M, N, K and batch.
 Program matmul(const MatmulOptions& options);
 // Tiles that may suit a call of M x N x `batch` results on a GPU; `tile` of the options counts for nothing.
 std::vector<MatmulTile> matmul_tiles(const MatmulOptions& options, int64_t M, int64_t N, int64_t batch = 1);

@@ -43,7 +43,8 @@ constexpr double kTurnOfThreads = 150;
 // Of the less busy of products and other code, where they run beside each other (fitted).
 constexpr double kInTheWay = 0.2;
 // The same of loops in which a warpgroup's products and its other code wait for each other, divided by the warpgroups:
-// only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json).
+// only what the others do runs beside (fitted to attention of 4 x 4096 in bench/results/2026-11-30-attention.json; of
+// products of float8 with one scale in tiles of 128x256 it gives 684 us for 691 measured, 2026-11-30-fp8-2.json).
 constexpr double kInTurns = 0.75;
 // Of the multiprocessors, those that find themselves in clusters of more than two blocks: others are left over where
 // they lie together in groups of 16 or 18 (bench/results/2026-11-25-library.json, an H100: 33 clusters of three run at
@@ -115,7 +116,8 @@ class Pricer {
     const bool run_on = !plan_.orders.empty() || beside > 1;
     const auto [less, more] = std::minmax(products, out_.issue);
     const bool skewed = std::ranges::any_of(plan_.orders, [](const Order& o) { return o.how == Order::How::Skewed; });
-    const double in_the_way = skewed ? std::min(kInTurns / warpgroups(), 1.0) : run_on ? kInTheWay : 1;
+    const bool in_turns = skewed || (plan_.has_loader() && !run_on && apart_ && warpgroups() > 1);
+    const double in_the_way = in_turns ? std::min(kInTurns / warpgroups(), 1.0) : run_on ? kInTheWay : 1;
     const double computing = more + less * in_the_way + waits_ / beside;
     const bool ahead = plan_.has_loader() || plan_.brings_ahead() || beside > 1 || out_.matrix > 0;
     const bool hides_results =
@@ -171,7 +173,9 @@ class Pricer {
         if (n->kind == LoopKind::Pipelined) turns = (turns + terms_.blocks_a_tile - 1) / terms_.blocks_a_tile;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
+        const bool outside = std::exchange(in_loop_, true);
         count(n->body, times * static_cast<double>(turns));
+        in_loop_ = outside;
         if (n->kind == LoopKind::Pipelined) turn_alone(*n, times * static_cast<double>(turns));
       } else if (const auto* n = s.as<Let>())
         known_[n->var] = substitute(n->value, known_);
@@ -184,13 +188,19 @@ class Pricer {
       else if (const auto* n = s.as<Copy>())
         move(*n, times);
       else if (const auto* n = s.as<Map>())
-        compute(*n, times);
+        apart_ = apart_ && !(in_loop_ && stores_on_chip(*n)), compute(*n, times);
       else if (s.as<While>())
         is_known_ = false;
       else
         out_.issue += times * combined(s) / machine_.plain;
       threads_ = threads;
     }
+  }
+  bool stores_on_chip(const Map& m) const {
+    return std::ranges::any_of(m.body, [&](const Stmt& s) {
+      const auto* store = s.as<Store>();
+      return store && p_.buffer(p_.root(store->to.buffer)).space == Space::Shared;
+    });
   }
   double combined(const Stmt& s) {
     return match(s->op, [&]<class Op>(const Op& op) {
@@ -427,7 +437,9 @@ class Pricer {
   int64_t threads_ = 0;           // that do what is counted
   double paired_ = 1;  // places of tiles that pairs take: of an odd number of neighbours the last has none beside it
   bool is_known_ = true;
+  bool in_loop_ = false;
   bool has_roles_ = false;  // of its own
+  bool apart_ = true;       // warpgroups do not meet in loops: what they compute there stays in registers
   Price out_;
 };
 

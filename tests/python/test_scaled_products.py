@@ -1,10 +1,14 @@
 """Products of float8 with scales: one each, of rows, of blocks of 128 x 128, in each tile that a GPU may take."""
 
+import json
+
 import pytest
 import tilewright as tw
 import torch
-from tilewright import ops
+from tilewright import _native, ops
 from tilewright.ops import quantized
+from tilewright.ops.calls import Place, specialization
+from tilewright.ops.products import kernel_for
 
 
 def _operands(m, n, k, scales, seed=0):
@@ -40,39 +44,49 @@ def test_on_the_cpu(scales, shape, monkeypatch):
     _agrees(*shape, scales)
 
 
+# Two warpgroups with all sums at once and some at a time, by columns and by rows; one; three; columns that share no scale.
+_TILES = ("128x128x128x4x256x1x0", "128x256x128x3x256x1x0", "256x128x128x3x256x1x0", "64x64x128x4x128x1x0",
+          "192x128x128x4x384x1x0", "128x224x128x3x256x1x0")  # fmt: skip
+
+
 @pytest.mark.parametrize("scales", ["one", "rows", "blocks"])
-@pytest.mark.parametrize("tile", quantized._SCALED)
+@pytest.mark.parametrize("tile", _TILES)
 def test_each_tile_of_a_gpu_in_the_simulator(scales, tile, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
-    monkeypatch.setattr(quantized, "_SCALED", (tile,))
+    monkeypatch.setattr(quantized, "kernel_for", lambda o, place, _, outputs: (specialization("matmul", {**o, "tile": tile}, place, outputs), 0))
     _agrees(140, 272, 272, scales)
 
 
 def test_a_fast_sum_in_the_simulator(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
-    monkeypatch.setattr(quantized, "_ENOUGH_BLOCKS", 1)
     _agrees(140, 272, 272, "fast")
 
 
+def _chosen(m, n, k, scales, fast=False):
+    options = {"a": "float8_e4m3fn", "b": "float8_e4m3fn", "result": "bfloat16", "transpose_b": True, "scales": scales, "fast_sum": fast}
+    wanted, _ = kernel_for(options, Place("cuda", "sm_90a"), {"M": m, "N": n, "K": k}, ())
+    return dict(wanted.options)
+
+
 def test_a_fast_sum_has_a_loader():
-    """Its loop is that of a product, with the tile that only it takes."""
-    tile = quantized._scaled_tile(True, 4096, 7168, True)
-    assert (tile["rows"], tile["columns"]) == (128, 256)
-    program = quantized.programs().scaled.program(x="float8_e4m3fn", result="bfloat16", scales="one", bias=False, fast=True, **tile)
-    plan = tw.compile(program, engine="interpreter").explain("sm_90a", as_json=True)
+    """Its loop is that of a product."""
+    program = _native.library_program("matmul", _chosen(4096, 7168, 4096, "one", fast=True))
+    plan = json.loads(program.explain("sm_90a", True, {}))
     assert plan["launches"][0]["plan"]["loader_role"]
+
+
+@pytest.mark.parametrize("scales", ["one", "rows", "blocks"])
+def test_a_tile_is_chosen_by_its_price(scales):
+    rows, columns, depth, *_ = map(int, _chosen(4096, 7168, 16384, scales)["tile"].split("x"))
+    assert rows * columns > 128 * 128 and depth == 128  # sums in parts: operands are read less often
+    rows, columns, *_ = map(int, _chosen(16, 2112, 7168, scales)["tile"].split("x"))
+    assert rows == 64 and columns <= 32  # of larger ones there are too few for the device
 
 
 def test_a_fast_sum_is_of_one_scale():
     a, b, scale_a, scale_b = _operands(8, 8, 256, "rows")
     with pytest.raises(tw.TilewrightError, match=r"fast_sum with scales of shapes \(8, 2\) and \(8, 2\)"):
         ops.gemm_fp8(a, b, scale_a, scale_b, fast_sum=True)
-
-
-def test_a_tile_is_the_largest_that_fills_the_device():
-    assert quantized._scaled_tile(True, 4096, 7168)["rows"] == quantized._scaled_tile(True, 4096, 7168)["columns"] == 128
-    assert quantized._scaled_tile(True, 16, 7168) == {"rows": 64, "columns": 64, "threads": 128, "stages": 4}
-    assert quantized._scaled_tile(True, 16, 2112)["columns"] == 32  # none has enough
 
 
 def test_blocks_that_do_not_cover_b_are_refused():

@@ -121,15 +121,16 @@ def _resolve(a, b, transpose_a, transpose_b, bias, activation, residual, out_dty
     place = place_of(a)
     if place.arch and batch is None and rows * N * K >= _WORTH_PADDING and not _in_pieces(a, b, N, result):
         return _padded(options, tensors, (rows, N, K), place, None if wide == shape else wide)
-    wanted, microseconds = _kernel_for(options, place, {"M": rows, "N": N, "K": K, **({} if batch is None else {"batch": batch})}, len(tensors))
+    extents = {"M": rows, "N": N, "K": K, **({} if batch is None else {"batch": batch})}
+    wanted, microseconds = kernel_for(options, place, extents, (len(tensors),))
     resolved = Resolved(calling(wanted), [wanted], microseconds)
     return resolved, tensors, None if wide == shape else wide
 
 
-def _kernel_for(options, place, extents, results):
-    """(specialization, microseconds): the tile that suits the shape."""
+def kernel_for(options, place, extents, outputs):
+    """(specialization, microseconds): the tile that suits the shape. outputs: which parameters a call makes."""
     choice = chosen("matmul", options, place, {n: max(e, 1) for n, e in extents.items()})
-    return best_of(choice, lambda tile: specialization("matmul", {**options, "tile": tile}, place, (results,)))
+    return best_of(choice, lambda tile: specialization("matmul", {**options, "tile": tile}, place, outputs))
 
 
 # ---- rows that are no whole pieces of 16 bytes, which a GPU's copies need, are brought into some that are
@@ -152,7 +153,7 @@ def _padded(options, tensors, extents, place, wide):
     of_a, result = options["a"], options["result"]
     m = _pieces(M, of_a) if options["transpose_a"] else M
     n, k = max(_pieces(N, of_a), _pieces(N, result)), _pieces(K, of_a)
-    wanted, microseconds = _kernel_for(options, place, {"M": m, "N": n, "K": k}, len(tensors))
+    wanted, microseconds = kernel_for(options, place, {"M": m, "N": n, "K": k}, (len(tensors),))
     shapes = [((k, m) if options["transpose_a"] else (m, k), of_a), ((n, k) if options["transpose_b"] else (k, n), options["b"])]
     shapes += [((n,), result)] * bool(options.get("bias")) + [((m, n), result)] * bool(options.get("residual"))
     pads = {type_: specialization("pad", {"x": type_}, place, ()) for type_ in (of_a, options["b"], result)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .calls import name_of, product, refuse_shape
+from .calls import compiled, name_of, place_of, product, refuse_shape
 from .operators import FLOATS, Core, check, check_choice, check_number, launch, on_gpu, public, refuse_option
+from .products import kernel_for
 
 _EIGHTS = ("float8_e4m3fn", "float8_e5m2")
 
@@ -52,18 +53,6 @@ def _result(name, out_dtype):
     return kind
 
 
-_SCALED = ((128, 128, 256, 4), (64, 128, 128, 4), (64, 64, 128, 4), (64, 32, 128, 6))  # rows, columns, threads, stages
-_ONE_SUM = (128, 256, 256, 4)  # beside them, where a thread has no sum of a block
-_ENOUGH_BLOCKS = 100  # of a tile, on a GPU of 132 multiprocessors: of fewer the smaller one's share is larger
-
-
-def _scaled_tile(on_a_gpu, m, n, fast=False):
-    """The largest tile of which there are enough for the device; on CPUs a small one."""
-    known = (_ONE_SUM, *_SCALED) if fast else _SCALED
-    tiles = [t for t in known if -(-m // t[0]) * -(-n // t[1]) >= _ENOUGH_BLOCKS] if on_a_gpu else [_SCALED[2]]
-    return dict(zip(("rows", "columns", "threads", "stages"), (tiles or _SCALED[-1:])[0]))
-
-
 def _scales_are(scale_a, scale_b, n):
     """How a product has its scales: one of each operand, of rows of both, or of rows of the first and blocks of the second."""
     return "one" if scale_a.numel() == scale_b.numel() == 1 else "rows" if scale_b.shape[0] == n else "blocks"
@@ -77,15 +66,11 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
         scales = _scales_are(scale_a, scale_b, b.shape[0])
         if scales == "rows":
             scale_b = scale_b.T.contiguous()
-        options = {
-            "x": name_of(a.dtype),
-            "result": out_dtype,
-            "scales": scales,
-            "bias": bias is not None,
-            "fast": fast,
-            **_scaled_tile(on_gpu(a), *made.shape, fast),
-        }
-        launch(programs().scaled, options, a, b, scale_a, scale_b, made.new_empty((1,)) if bias is None else bias, made)
+        options = {"a": name_of(a.dtype), "b": name_of(b.dtype), "result": out_dtype, "transpose_b": True,
+                   "scales": scales, "fast_sum": fast, "bias": bias is not None}  # fmt: skip
+        extents = {"M": a.shape[0], "N": b.shape[0], "K": a.shape[1]}
+        wanted, _ = kernel_for(options, place_of(a), extents, ())
+        compiled(wanted)(a, b, scale_a, scale_b, *(() if bias is None else (bias,)), made)
     return made
 
 

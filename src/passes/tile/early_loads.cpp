@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "analysis/body_order.h"
+#include "analysis/load_rings.h"
 #include "ir/buffer_vars.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -16,6 +17,7 @@ using namespace ir;
 
 namespace {
 
+constexpr int64_t kManyColumns = 64;  // of which a thread of an accumulator has a quarter
 constexpr int64_t kReuse = 8;  // points of a Map to a value: fewer would want as many registers as the Map's tile
 
 class EarlyLoads {
@@ -34,7 +36,7 @@ class EarlyLoads {
       changed_ = changed_roots(loop->body, p_), turn_ = bound_vars(loop->body);
       turn_.insert(loop->var);
       // A turn before its own, if the loop is pipelined.
-      const bool early = loop->kind == LoopKind::Pipelined && loop->stages > 0;
+      const bool early = pipelined_ = loop->kind == LoopKind::Pipelined && loop->stages > 0;
       for (auto x = loop->body.begin(); x != gemm; ++x) {
         const auto* map = early ? x->as<Map>() : nullptr;
         f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body, f.body) : *x);
@@ -168,6 +170,10 @@ class EarlyLoads {
       made_.push_back({value, {}, {}, {}, name});
       return var(name, value->type);
     }
+    if (const BufferId row = brought(value, map, at, early); row.valid() && &to == &early) {
+      made_.push_back({substitute(value, names), before.vars, before.extents, row, {}});
+      return ir::load(row, index, value->type);
+    }
     tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
     tile.launch = static_cast<int32_t>(launch_);
     const BufferId id = p_.new_buffer(std::move(tile));
@@ -176,6 +182,36 @@ class EarlyLoads {
     to.push_back(make_stmt(std::move(before), at));
     return ir::load(id, index, value->type);
   }
+  // Shared memory for neighbours that a loader can bring, where they are so many that registers would not hold them and
+  // the next turn's beside a product; invalid: they are few, or do not come by TMA.
+  BufferId brought(const Expr& value, const Map& map, LocationId at, Body& early) {
+    const auto* n = value.as<Load>();
+    const VarId along = map.vars.back();
+    const int64_t count = constant_int(map.extents.back()).value_or(0);
+    if (!n || !pipelined_ || map.vars.size() < 2 || count < kManyColumns) return {};
+    Copy copy;
+    copy.from.buffer = n->buffer;
+    for (size_t d = 0; d < n->indices.size(); ++d) {
+      const bool last = d + 1 == n->indices.size();
+      const Expr& e = n->indices[d];
+      const Expr first = last ? sub(e, cast(var(along, p_.var(along).type), e->type)) : e;
+      for (VarId v : map.vars)
+        if (used_vars(first).contains(v)) return {};
+      copy.from.min.push_back(first), copy.from.extent.push_back(constant(e->type, last ? count : 1));
+    }
+    Buffer row;
+    row.name = p_.buffer(n->buffer).name + "_early", row.type = value->type, row.space = Space::Shared;
+    row.shape = {map.extents.back()}, row.location = at, row.launch = static_cast<int32_t>(launch_);
+    const BufferId id = p_.new_buffer(std::move(row));
+    copy.to = whole(id, p_);
+    if (!analysis::ring_misfit(p_, copy).empty()) {
+      p_.buffers.pop_back();
+      return {};
+    }
+    early.push_back(make_stmt(std::move(copy), at));
+    return id;
+  }
+
   // What is read already, of its own variables, and where it is: a tile or a name.
   struct Made {
     Expr value;
@@ -197,6 +233,7 @@ class EarlyLoads {
 
   TileProgram& p_;
   std::vector<Made> made_;  // of the loop
+  bool pipelined_ = false;
   const std::ptrdiff_t launch_;
   const std::set<BufferId> written_;
   std::set<BufferId> changed_;  // by the loop

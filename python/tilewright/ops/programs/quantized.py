@@ -1,4 +1,4 @@
-"""Programs of quantized numbers: rows to float8 with a scale each, products of them, products with weights of four bits."""
+"""Programs of quantized numbers: rows to float8 with a scale each, products with weights of four bits."""
 
 from __future__ import annotations
 
@@ -27,55 +27,6 @@ def rows(x, columns, rows, threads):
                 Y[bx * rows + i, j] = T.cast(v[i, j] / scale[i], "float8_e4m3fn")
 
     return quantize_rows
-
-
-@Family
-def scaled(x, result, scales, bias, fast, rows, columns, threads, stages):
-    """C = A B^T with A [M, K], B [N, K], each block of 128 along K times its scales: of_a [M, K / 128], of_b [K / 128, N] where
-    `scales` is "rows" (a thread has many columns: their scales lie side by side), [N / 128, K / 128] where it is "blocks"; where it
-    is "one" all times one scale of each, and `fast` leaves the sum of all blocks to the matrix unit."""
-    M, N, K = T.dynamic("M, N, K")
-    depth = 128
-    blocks = T.ceildiv(K, depth)
-    shape_of_b = {"one": (1, 1), "rows": (blocks, N), "blocks": (T.ceildiv(N, depth), blocks)}[scales]
-
-    @T.prim_func
-    def scaled_product(
-        A: T.Tensor((M, K), x),
-        B: T.Tensor((N, K), x),
-        of_a: T.Tensor((1, 1) if scales == "one" else (M, blocks), "float32"),
-        of_b: T.Tensor(shape_of_b, "float32"),
-        V: T.Tensor((N,) if bias else (1,), result),
-        C: T.Tensor((M, N), result),
-    ):
-        with T.Kernel(T.ceildiv(N, columns), T.ceildiv(M, rows), threads=threads) as (bx, by):
-            a = T.alloc_shared((rows, depth), x)
-            b = T.alloc_shared((columns, depth), x)
-            part = T.alloc_fragment((rows, columns), "float32")
-            acc = T.alloc_fragment((rows, columns), "float32")
-            T.clear(acc)
-            for k in T.Pipelined(T.ceildiv(K, depth), num_stages=stages):
-                T.copy(A[by * rows, k * depth], a)
-                T.copy(B[bx * columns, k * depth], b)
-                if fast:
-                    T.gemm(a, b, acc, transpose_B=True)
-                else:
-                    T.clear(part)
-                    T.gemm(a, b, part, transpose_B=True)
-                    for i, j in T.Parallel(rows, columns):
-                        if scales == "one":
-                            one, other = of_a[0, 0], of_b[0, 0]
-                        elif scales == "blocks":
-                            one, other = of_a[by * rows + i, k], of_b[(bx * columns + j) // depth, k]
-                        else:
-                            one, other = of_a[by * rows + i, k], of_b[k, bx * columns + j]
-                        acc[i, j] = acc[i, j] + part[i, j] * (one * other)
-            for i, j in T.Parallel(rows, columns):
-                sum = acc[i, j] * (of_a[0, 0] * of_b[0, 0]) if fast else acc[i, j]
-                made = sum + T.cast(V[bx * columns + j], "float32") if bias else sum
-                C[by * rows + i, bx * columns + j] = T.cast(made, result)
-
-    return scaled_product
 
 
 @Family
