@@ -154,14 +154,12 @@ std::vector<MatmulTile> matmul_tiles(const MatmulOptions& o, int64_t M, int64_t 
       if ((m > 64 && m / 2 >= M) || m > 4 * n || m * n > threads * kSums) continue;
       if (n > 64 && n / 2 >= N) continue;
       const int64_t step = (m + n) * k * bits / 8;
-      const MatmulTile tile{m, n, k, std::min<int64_t>(4, kSharedBytes / step), threads};
+      const MatmulTile tile{m, n, k, std::min<int64_t>(in_steps ? 8 : 4, kSharedBytes / step), threads};
       out.push_back(tile);
       const int64_t tiles = ceildiv(M, m) * ceildiv(N, n) * batch;
       for (int64_t split : {2, 3, 4, 8}) {
         // The first block has room for the sums of the others, beside two steps of its own.
-        if (o.batched || in_steps || tiles * split > kMultiprocessors ||
-            (split - 1) * m * n * 4 + 2 * step > kSharedBytes)
-          break;
+        if (o.batched || tiles * split > kMultiprocessors || (split - 1) * m * n * 4 + 2 * step > kSharedBytes) break;
         out.push_back(tile);
         out.back().split = split;
       }

@@ -81,6 +81,7 @@ bool writes_whole(const Stmt& s, BufferId id, const ProgramTables& program) {
   if (const auto* n = s.as<Fill>()) return n->to.buffer == id && is_whole(n->to, b);
   if (const auto* n = s.as<Copy>()) return n->to.buffer == id && is_whole(n->to, b) && n->combine == ir::Combine::None;
   if (const auto* n = s.as<Reduce>()) return n->clear && n->to.buffer == id && is_whole(n->to, b);
+  if (const auto* n = s.as<Gemm>()) return constant_int(n->clear) == 1 && n->c.buffer == id && is_whole(n->c, b);
   const auto* n = s.as<Map>();
   return n && std::any_of(n->body.begin(), n->body.end(), [&](const Stmt& x) {
            const auto* store = x.as<Store>();

@@ -86,16 +86,19 @@ class LoopToSplit {
     });
     return alone;
   }
-  // What products of the loop add to, from zero on, while nobody looks.
+  // What products of the loop add to, or maps that take what a product made anew, from zero on, while nobody looks.
   bool sums() {
     std::set<BufferId> seen;
     size_t products = 0;
     for (const Stmt& s : loop().body) {
       const auto* g = s.as<Gemm>();
-      if (!g) continue;
-      const std::vector<Expr>& a = g->a.extent;
-      out_.depth = ++products == 1 ? constant_int(a[a.size() - (g->transpose_a ? 2 : 1)]) : std::nullopt;
-      if (seen.insert(g->c.buffer).second) out_.sums.push_back(g->c.buffer);
+      const BufferId id = g ? g->c.buffer : added_to(s);
+      const bool anew = g && writes_whole(s, id, p_);
+      if (g) {
+        const std::vector<Expr>& a = g->a.extent;
+        out_.depth = ++products == 1 ? constant_int(a[a.size() - (g->transpose_a ? 2 : 1)]) : std::nullopt;
+      }
+      if (id.valid() && !anew && seen.insert(id).second) out_.sums.push_back(id);
     }
     if (out_.sums.empty()) {
       refuse("'{}' has no product", name(loop().var));
@@ -113,11 +116,12 @@ class LoopToSplit {
     for (const Stmt& s : loop().body) {
       if (!accessed_by({s}, p_).contains(id)) continue;
       const auto* g = s.as<Gemm>();
-      if (!g || !g->completion.immediate() || accesses_of({s}, id, p_) != 1) {
-        refuse("'{}' is used in the loop by more than products that add to it", b.name);
+      const bool adds = g ? g->completion.immediate() && accesses_of({s}, id, p_) == 1 : added_to(s) == id;
+      if (!adds) {
+        refuse("'{}' is used in the loop by more than what adds to it", b.name);
         return false;
       }
-      if (g->clear && constant_int(g->clear) != 0) {
+      if (g && g->clear && constant_int(g->clear) != 0) {
         if (!first || !is_first_turn(g->clear) || !is_whole(g->c, b)) {
           refuse("a product clears '{}' in other turns than the first", b.name);
           return false;
@@ -137,6 +141,32 @@ class LoopToSplit {
     }
     return true;
   }
+  // The fragment to whose elements a Map adds, and does nothing else; invalid: it does, or is no Map.
+  BufferId added_to(const Stmt& s) const {
+    const auto* map = s.as<Map>();
+    const auto* store = map && !map->body.empty() ? map->body.back().as<Store>() : nullptr;
+    if (!store || p_.buffer(store->to.buffer).space != Space::Fragment) return {};
+    for (size_t i = 0; i + 1 < map->body.size(); ++i)
+      if (!map->body[i].as<Let>()) return {};
+    const BufferId id = store->to.buffer;
+    return accesses_of({s}, id, p_) == 2 && adds_to(store->value, store->to) ? id : BufferId{};
+  }
+  // Whether the value is the element and something else, which does not read its fragment.
+  bool adds_to(const Expr& value, const Element& to) const {
+    const auto apart = [&](const Expr& e) {
+      bool out = true;
+      walk(e, [&](const Expr& x) { out = out && !(x.as<Load>() && x.as<Load>()->buffer == to.buffer); });
+      return out;
+    };
+    if (const auto* n = value.as<Load>())
+      return n->buffer == to.buffer && std::ranges::equal(n->indices, to.indices, same);
+    if (const auto* n = value.as<Fma>()) return adds_to(n->c, to) && apart(n->a) && apart(n->b);
+    const auto* n = value.as<Binary>();
+    if (!n) return false;
+    if (n->op == BinaryOp::Sub) return adds_to(n->a, to) && apart(n->b);
+    return n->op == BinaryOp::Add && ((adds_to(n->a, to) && apart(n->b)) || (adds_to(n->b, to) && apart(n->a)));
+  }
+  static bool same(const Expr& a, const Expr& b) { return equal(a, b); }
   bool is_first_turn(const Expr& e) const {
     return equal(e, binary(BinaryOp::Eq, var(loop().var, p_.var(loop().var).type), loop().begin));
   }

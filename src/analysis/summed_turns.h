@@ -6,12 +6,12 @@
 
 namespace tilewright::analysis {
 
-// A pipelined loop at the top of a launch that does nothing but add products to fragments: any of its turns may be
-// another block's, whose sums are added to those of this one.
+// A pipelined loop at the top of a launch that does nothing but add products, or what maps make of them, to fragments:
+// any of its turns may be another block's, whose sums are added to those of this one.
 struct SplitLoop {
   size_t at = 0;                   // in the body
   std::optional<int64_t> turns;    // where they are known
-  std::vector<ir::BufferId> sums;  // what products add to
+  std::vector<ir::BufferId> sums;  // what is added to
   std::optional<int64_t> depth;    // elements of the sum that a turn adds, where one product makes it
 };
 

@@ -10,6 +10,8 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/role_code.h"
+#include "plan/hints.h"
+#include "plan/schedule.h"
 
 namespace tilewright::passes {
 
@@ -23,6 +25,9 @@ class LoadsAhead {
  public:
   LoadsAhead(TileProgram& p, const Launch& launch) : p_(p), launch_(launch), written_(changed_roots(launch.body, p)) {}
   Body run() {
+    // Turns that are another block's are not what comes behind the turn before.
+    const plan::Hints hints = plan::parse_hints(launch_.plan, p_.location(launch_.location));
+    if (hints.wish_for(plan::kSplit) || hints.wish_for(plan::kStreamK)) return launch_.body;
     return rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
       if (!loop || loop->kind != LoopKind::Pipelined || loop->stages == 0) return std::nullopt;

@@ -178,9 +178,7 @@ class Turn {
     for (size_t i = 0; i < body.size(); ++i)
       for (BufferId id : accessed_by({body[i]}, p_)) {
         if (p_.buffer(id).space != Space::Fragment) continue;
-        const auto* g = body[i].as<Gemm>();
-        const bool anew = g ? g->clear && constant_int(g->clear) == 1
-                            : writes_whole(body[i], id, p_) && !analysis::read_by({body[i]}, p_).contains(id);
+        const bool anew = writes_whole(body[i], id, p_) && !analysis::read_by({body[i]}, p_).contains(id);
         const auto found = spans.emplace(id, Span{i, i, !anew});
         found.first->second.last = i;
       }

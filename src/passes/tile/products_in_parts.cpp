@@ -135,7 +135,6 @@ class Parts {
       return false;
     const auto first =
         std::ranges::find_if(loop.body, [&](const Stmt& s) { return accessed_by({s}, p_).contains(id); });
-    if (const auto* g = first->as<Gemm>()) return is_whole(g->c, p_.buffer(id)) && constant_int(g->clear) == 1;
     return !read_by({*first}, p_).contains(id) && analysis::writes_whole(*first, id, p_);
   }
   // The fragments that have the columns of the first, and those that maps add columns to, which stay whole.

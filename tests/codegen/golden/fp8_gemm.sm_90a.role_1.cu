@@ -86,6 +86,8 @@
             }
           }
         }
+        // fp8_gemm.cpp:60
+        tw_hold(sums0);
         // fp8_gemm.cpp:44
         tw_fence_async_shared();
         __syncwarp();
@@ -126,6 +128,8 @@
             }
           }
         }
+        // fp8_gemm.cpp:60
+        tw_hold(sums0);
         // fp8_gemm.cpp:44
         tw_fence_async_shared();
         __syncwarp();
@@ -166,6 +170,8 @@
             }
           }
         }
+        // fp8_gemm.cpp:60
+        tw_hold(sums0);
         // fp8_gemm.cpp:44
         tw_fence_async_shared();
         __syncwarp();
@@ -195,6 +201,8 @@
             }
           }
         }
+        // fp8_gemm.cpp:60
+        tw_hold(sums0);
         // fp8_gemm.cpp:44
         tw_fence_async_shared();
         __syncwarp();
