@@ -348,6 +348,7 @@ bool CudaAsync::async_statement(const Stmt& s) {
     return line(fmt::format("{}({}, {});", helper(tells_of_writes(n->barrier.buffer) ? "tw_wait_written" : "tw_wait"),
                             barrier(n->barrier), text(n->parity))),
            true;
+  if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Registers) return hold(n->registers), true;
   if (const auto* n = s.as<Fence>(); n && n->proxy == FenceProxy::Wgmma) {
     if (split_.at(fences_++)) line(helper("tw_branch") + "();");
     return hold(n->registers), line(helper("tw_wgmma_fence") + "();"), true;

@@ -428,11 +428,12 @@ struct Sync {
   }
 };
 enum class FenceProxy : uint8_t {
-  Async,     // what this thread wrote to shared memory before, for asynchronous readers after
-  Block,     // memory order within the block
-  Device,    // and the device
-  Wgmma,     // thread level: the registers that wgmma uses, before its first one and after other code wrote them
-  AsyncAll,  // what this thread wrote to any memory: waits for the whole device
+  Async,      // what this thread wrote to shared memory before, for asynchronous readers after
+  Block,      // memory order within the block
+  Device,     // and the device
+  Wgmma,      // thread level: the registers that wgmma uses, before its first one and after other code wrote them
+  Registers,  // thread level: what they hold is computed here
+  AsyncAll,   // what this thread wrote to any memory: waits for the whole device
 };
 struct Fence {
   static constexpr Level level = Level::Tile | Level::Thread;

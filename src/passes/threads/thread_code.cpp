@@ -1,5 +1,6 @@
 #include "passes/threads/thread_code.h"
 
+#include "analysis/accessed.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -22,6 +23,8 @@ using analysis::Uniformity;
 
 namespace {
 
+constexpr int64_t kManySums = 32;  // of a thread: a few that stand in registers twice cost nothing
+
 class ThreadCode {
  public:
   ThreadCode(const TileProgram& tiles, const Uniformity& u, const Placement& placement, const NamedBarriers& barriers,
@@ -35,7 +38,11 @@ class ThreadCode {
            .warp_boxes = warp_boxes(tiles, l.launch, placement)},
         barriers_(barriers),
         alike_(alike_stores(tiles, l.launch, u)),
-        used_(used_buffers(l.launch.body)) {}
+        used_(used_buffers(l.launch.body)) {
+    walk(l.launch.body, [&](const Stmt& s) {
+      if (const auto* g = s.as<Gemm>(); g && placement.choice_of(s).wgmma) products_.insert(g->c.buffer);
+    });
+  }
 
   // `linear_block`: the variable that numbers the blocks, if the hardware's three do not serve.
   Body lower(VarId linear_block) {
@@ -258,6 +265,22 @@ class ThreadCode {
              if constexpr (TileOp<Op>) return lower_for_thread(op, sure, team, c_);
              return {};
            }));
+    if (const std::vector<Region> sums = sums_of(s); !sums.empty())
+      out.push_back(l_.make(Fence{FenceProxy::Registers, sums}));
+    return out;
+  }
+  // Registers of a loop to which a Map adds what wgmma made, of fragments that no product has: the device compiler
+  // would put the additions off, and keep what they are made of beside what the next product makes.
+  std::vector<Region> sums_of(const Stmt& s) const {
+    std::vector<Region> out;
+    const auto is_product = [&](BufferId id) { return products_.contains(id); };
+    if (!s.as<Map>() || c_.loops == 0) return out;
+    if (std::ranges::none_of(analysis::read_by({s}, l_.program), is_product)) return out;
+    for (BufferId id : analysis::written_by({s}, l_.program)) {
+      const auto own = c_.registers.find(id);
+      const bool many = own != c_.registers.end() && c_.placement.layout_of(id)->registers() >= kManySums;
+      if (many && !is_product(id) && l_.type(own->second).bits == 32) out.push_back(whole(own->second, l_.program));
+    }
     return out;
   }
   void name(const Let& n) {
@@ -545,6 +568,7 @@ class ThreadCode {
   const NamedBarriers& barriers_;
   const std::set<StmtId> alike_;
   const std::set<BufferId> used_;
+  std::set<BufferId> products_;  // fragments that wgmma adds to
   Team block_;
   int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
   bool streams_ = false;         // loads of several turns of a loop are on their way together
