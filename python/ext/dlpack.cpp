@@ -32,9 +32,10 @@ constexpr uint64_t kReadOnly = 1;
 // How tensors of a type are read.
 struct Way {
   const ExchangeApi* api = nullptr;
-  bool array = false;      // NumPy's, by __array_struct__
-  bool makes = false;      // has new_empty()
-  bool gradients = false;  // may want one
+  bool array = false;           // NumPy's, by __array_struct__
+  bool makes = false;           // has new_empty()
+  bool gradients = false;       // may want one
+  PyObject* negates = nullptr;  // PyTorch's is_neg() as a function of the tensor, where it is known
 };
 
 // Whether a type, or one that it is derived from, is of this library.
@@ -77,12 +78,14 @@ Way way_of(PyTypeObject* type) {
   PyErr_Clear();
   auto* const object = reinterpret_cast<PyObject*>(type);
   const bool torch = is_of(type, "torch");
-  const Way way{api, !api && is_numpy_array(type), api && torch && PyObject_HasAttrString(object, "new_empty"),
-                torch && PyObject_HasAttrString(object, "requires_grad")};
+  Way way{api, !api && is_numpy_array(type), api && torch && PyObject_HasAttrString(object, "new_empty"),
+          torch && PyObject_HasAttrString(object, "requires_grad")};
   PyErr_Clear();
   for (Known& k : known)
     if (!k.type) {
-      Py_INCREF(reinterpret_cast<PyObject*>(type));
+      Py_INCREF(object);
+      if (way.gradients) way.negates = PyObject_GetAttrString(object, "is_neg");
+      PyErr_Clear();
       k = {type, way};
       break;
     }
@@ -140,11 +143,12 @@ bool wants_gradient(PyObject* object) {
 
 // A view of PyTorch's that negates what its memory holds whenever it is read (the imaginary part of a conjugate): what
 // reads the memory has the other sign. True with an exception.
-static bool is_negation(PyObject* object, const tw_tensor& tensor) {
+static bool is_negation(PyObject* object, const tw_tensor& tensor, const Way& way) {
   constexpr int kFloat = 2;
   if (tensor.type_code != kFloat) return false;
   static PyObject* const name = PyUnicode_InternFromString("is_neg");
-  PyObject* const negates = PyObject_CallMethodObjArgs(object, name, nullptr);
+  PyObject* const negates = way.negates ? PyObject_CallFunctionObjArgs(way.negates, object, nullptr)
+                                        : PyObject_CallMethodObjArgs(object, name, nullptr);
   if (!negates) PyErr_Clear();
   Py_XDECREF(negates);
   if (negates != Py_True) return false;
@@ -232,7 +236,7 @@ bool BorrowedTensor::borrow(PyObject* object, PyObject** number, bool fresh) {
   if (way.array && borrow_array(object)) return true;
   if (const ExchangeApi* api = way.api) {
     if (api->dltensor_from_py_object_no_sync(object, &tensor_) != 0) return explain_refusal(object);
-    if (!fresh && way.gradients && is_negation(object, tensor_)) return false;
+    if (!fresh && way.gradients && is_negation(object, tensor_, way)) return false;
     constexpr int32_t kCuda = 2;
     void* stream = nullptr;
     if (tensor_.device_type == kCuda && api->current_work_stream &&

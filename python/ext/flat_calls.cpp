@@ -1,6 +1,7 @@
 // Calls of functions of elements with tensors of PyTorch that are alike: from Python's tuple to the kernel of vectors
 // that was found for such operands before, without a line of Python.
 #include <algorithm>
+#include <deque>
 
 #include "kernel.h"
 
@@ -28,23 +29,26 @@ struct Kept {
   PyObject* kernel;
 };
 
+// Nothing that is kept goes or moves: other threads may add to it while a call is under way.
 struct FlatCalls {
-  PyObject_HEAD std::vector<Kept>* kept;
+  PyObject_HEAD std::deque<Kept>* kept;
   PyObject* environment;  // the dict of it that Python keeps, as bytes
   PyObject* key;
   int64_t most_short;  // elements; more are many
+  PyObject* defaults;  // of the operands behind the first, where it is given alone
 };
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *environment = nullptr, *key = nullptr;
+  PyObject *environment = nullptr, *key = nullptr, *defaults = nullptr;
   long long most_short = 0;
-  if (!PyArg_ParseTuple(args, "O!OL", &PyDict_Type, &environment, &key, &most_short)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!OLO!", &PyDict_Type, &environment, &key, &most_short, &PyTuple_Type, &defaults))
+    return nullptr;
   PyObject* object = allocate(type);
   if (!object) return nullptr;
   auto* self = object_of<FlatCalls>(object);
-  Py_INCREF(environment), Py_INCREF(key);
-  self->kept = new std::vector<Kept>, self->environment = environment, self->key = key;
-  self->most_short = most_short;
+  Py_INCREF(environment), Py_INCREF(key), Py_INCREF(defaults);
+  self->kept = new std::deque<Kept>, self->environment = environment, self->key = key;
+  self->most_short = most_short, self->defaults = defaults;
   return object;
 }
 
@@ -61,6 +65,7 @@ void destroy(PyObject* object) {
   delete self->kept;
   Py_XDECREF(self->environment);
   Py_XDECREF(self->key);
+  Py_XDECREF(self->defaults);
   free_object(object);
 }
 
@@ -85,13 +90,31 @@ int64_t elements_of(const tw_tensor& tensor) {
   return count;
 }
 
-bool has_types(const Kept& kept, PyObject* args) {
-  const size_t count = kept.operands.size();
-  if (static_cast<size_t>(PyTuple_Size(args)) != count) return false;
-  for (size_t i = 0; i < count; ++i)
-    if (Py_TYPE(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i))) != kept.operands[i].type) return false;
-  return true;
-}
+// What a call gives, by position.
+class Given {
+ public:
+  Given(const FlatCalls* self, PyObject* args) {
+    add_all(args);
+    if (count_ == 1) add_all(self->defaults);
+  }
+  size_t count() const { return count_; }
+  PyObject* operator[](size_t i) const { return operands_[i]; }  // borrowed
+  bool has_types(const Kept& kept) const {
+    if (count_ != kept.operands.size()) return false;
+    for (size_t i = 0; i < count_; ++i)
+      if (Py_TYPE(operands_[i]) != kept.operands[i].type) return false;
+    return true;
+  }
+
+ private:
+  void add_all(PyObject* tuple) {
+    const Py_ssize_t more = PyTuple_Size(tuple);
+    for (Py_ssize_t i = 0; i < more; ++i, ++count_)
+      if (count_ < Arguments::kFew) operands_[count_] = PyTuple_GetItem(tuple, i);
+  }
+  size_t count_ = 0;  // no kernel that is kept takes more than there is room for
+  PyObject* operands_[Arguments::kFew];
+};
 
 // Borrowed, or null: what the environment names.
 PyObject* engine_of(const FlatCalls* self) { return PyDict_GetItem(self->environment, self->key); }
@@ -148,18 +171,6 @@ class Vectors {
   Example example_;
 };
 
-// A reference that lasts as long as this: tables may change while a call is under way.
-class Held {
- public:
-  explicit Held(PyObject* object) : object_(object) { Py_INCREF(object); }
-  Held(const Held&) = delete;
-  ~Held() { Py_DECREF(object_); }
-  KernelObject* kernel() const { return object_of<KernelObject>(object_); }
-
- private:
-  PyObject* object_;
-};
-
 // brief: it is over in microseconds, so that other threads of Python's may as well wait.
 tw_error* launch(KernelObject* kernel, Arguments& arguments, bool brief) {
   if (brief) return tw_kernel_call(kernel->kernel, arguments.data(), arguments.count());
@@ -170,17 +181,19 @@ tw_error* launch(KernelObject* kernel, Arguments& arguments, bool brief) {
   return error;
 }
 
-PyObject* run(KernelObject* kernel, size_t place, Vectors& vectors, bool brief) {
+PyObject* run(const Kept& kept, Vectors& vectors) {
+  auto* kernel = object_of<KernelObject>(kept.kernel);
   const ProfilerRange range(kernel);
+  const tw_tensor& like = *vectors.example().tensor;
   PyObject* result =
-      new_output(kernel, kernel->outputs->front(), vectors.example(), extents_of(*vectors.example().tensor));
+      new_output(kernel, kernel->outputs->front(), vectors.example(), {like.shape, static_cast<size_t>(like.rank)});
   if (!result) return nullptr;
   Arguments& arguments = vectors.arguments();
-  if (!vectors.set_result(place, result)) {
+  if (!vectors.set_result(kept.result, result)) {
     Py_DECREF(result);
     return nullptr;
   }
-  tw_error* error = launch(kernel, arguments, brief);
+  tw_error* error = launch(kernel, arguments, !kept.is_long && kept.device_type == kCpu);
   if (!error) return result;
   Py_DECREF(result);
   return raise(error);
@@ -190,27 +203,23 @@ PyObject* run(KernelObject* kernel, size_t place, Vectors& vectors, bool brief) 
 PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
   if (kwargs && PyDict_Size(kwargs) > 0) Py_RETURN_NOTIMPLEMENTED;
   const auto* self = object_of<FlatCalls>(object);
-  const Kept* kept = nullptr;
-  for (size_t k = 0; k < self->kept->size() && !kept; ++k)
-    if (has_types((*self->kept)[k], args)) kept = &(*self->kept)[k];
-  if (!kept) Py_RETURN_NOTIMPLEMENTED;
-  Operand operands[Arguments::kFew];  // the table may change meanwhile
-  const size_t count = kept->operands.size();
-  std::copy(kept->operands.begin(), kept->operands.end(), operands);
-  const Held first(kept->kernel);
-  Vectors vectors(first.kernel(), count + 1);
-  for (size_t i = 0; i < count; ++i) {
-    const Vectors::Found found = vectors.set(operands[i], PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
-    if (found == Vectors::Found::Failed) return refuse(first.kernel(), operands[i].place);
+  const Given given(self, args);
+  const auto alike = [&](const Kept& kept) { return given.has_types(kept); };
+  const auto first = std::find_if(self->kept->begin(), self->kept->end(), alike);
+  if (first == self->kept->end()) Py_RETURN_NOTIMPLEMENTED;
+  const Kept& kept = *first;
+  auto* kernel = object_of<KernelObject>(kept.kernel);
+  Vectors vectors(kernel, given.count() + 1);
+  for (size_t i = 0; i < given.count(); ++i) {
+    const Vectors::Found found = vectors.set(kept.operands[i], given[i]);
+    if (found == Vectors::Found::Failed) return refuse(kernel, kept.operands[i].place);
     if (found == Vectors::Found::Other) Py_RETURN_NOTIMPLEMENTED;
   }
   if (!vectors.example().object) Py_RETURN_NOTIMPLEMENTED;
   // Operands of these types stand together in the table or apart.
   for (const Kept& other : *self->kept)
-    if (has_types(other, args) && is_for(self, other, vectors.arguments().data(), *vectors.example().tensor)) {
-      const Held found(other.kernel);
-      return run(found.kernel(), other.result, vectors, !other.is_long && other.device_type == kCpu);
-    }
+    if (given.has_types(other) && is_for(self, other, vectors.arguments().data(), *vectors.example().tensor))
+      return run(other, vectors);
   Py_RETURN_NOTIMPLEMENTED;
 }
 
@@ -250,15 +259,11 @@ PyObject* keep(PyObject* object, PyObject* args) {
   for (Operand& operand : kept.operands)
     if (!operand.is_tensor()) operand.place = next++;
   kept.device_type = first->device_type, kept.is_long = elements_of(*first) > self->most_short;
+  for (const Kept& old : *self->kept)
+    if (is_same_call(old, kept)) Py_RETURN_NONE;
   for (const Operand& operand : kept.operands) Py_INCREF(reinterpret_cast<PyObject*>(operand.type));
   Py_XINCREF(kept.engine);
   Py_INCREF(kernel);
-  for (Kept& old : *self->kept)
-    if (is_same_call(old, kept)) {
-      std::swap(old, kept);
-      release(kept);
-      Py_RETURN_NONE;
-    }
   self->kept->push_back(std::move(kept));
   Py_RETURN_NONE;
 }

@@ -72,15 +72,15 @@ bool is_output(const KernelObject* self, int parameter) {
   return false;
 }
 
-// The shape of an output that is left out, as a tuple.
-PyObject* extents_of(KernelObject* self, Arguments& arguments, int parameter) {
+// The shape of an output that is left out; false with an exception.
+bool find_shape(KernelObject* self, Arguments& arguments, int parameter, std::vector<int64_t>& out) {
   int64_t shape[8];
-  if (tw_error* error = tw_kernel_shape(self->kernel, arguments.data(), arguments.count(), parameter, shape))
-    return raise(error);
-  const int rank = (*self->parameters)[static_cast<size_t>(parameter)].rank;
-  PyObject* extents = PyTuple_New(rank);
-  for (int d = 0; d < rank; ++d) PyTuple_SetItem(extents, d, PyLong_FromLongLong(shape[d]));
-  return extents;
+  if (tw_error* error = tw_kernel_shape(self->kernel, arguments.data(), arguments.count(), parameter, shape)) {
+    raise(error);
+    return false;
+  }
+  out.assign(shape, shape + (*self->parameters)[static_cast<size_t>(parameter)].rank);
+  return true;
 }
 
 // A call that its kernel cannot take: LaunchError TW4001. Null.
@@ -172,14 +172,15 @@ PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs) {
     gradient = gradient || wants_gradient(argument);
   }
   Results results(self->outputs->size());
+  std::vector<int64_t> shape;
   for (size_t k = 0; k < self->outputs->size(); ++k) {
     Output& output = (*self->outputs)[k];
     PyObject* tensor = nullptr;
     if (all) {
       tensor = PyTuple_GetItem(args, output.parameter);
       Py_XINCREF(tensor);
-    } else {
-      tensor = new_output(self, output, example, extents_of(self, arguments, output.parameter));
+    } else if (find_shape(self, arguments, output.parameter, shape)) {
+      tensor = new_output(self, output, example, shape);
     }
     if (!tensor) return nullptr;
     results.add(tensor);
@@ -234,8 +235,9 @@ PyObject* output_shapes(PyObject* object, PyObject* args) {
     arguments.data()[i].kind = TW_TENSOR, arguments.data()[i].as.tensor = &tensor;
   }
   PyObject* list = PyList_New(0);
+  std::vector<int64_t> shape;
   for (size_t k = 0; list && k < self->outputs->size(); ++k) {
-    PyObject* extents = extents_of(self, arguments, (*self->outputs)[k].parameter);
+    PyObject* extents = find_shape(self, arguments, (*self->outputs)[k].parameter, shape) ? tuple_of(shape) : nullptr;
     const bool ok = extents && PyList_Append(list, extents) == 0;
     Py_XDECREF(extents);
     if (!ok) Py_CLEAR(list);
@@ -303,11 +305,14 @@ PyObject* get_counts(PyObject* self, void*) {
 bool profiler_is_on() {
   static PyObject* const module_name = PyUnicode_InternFromString("torch.autograd.profiler");
   static PyObject* const flag = PyUnicode_InternFromString("_is_profiler_enabled");
-  PyObject* module = PyDict_GetItem(PyImport_GetModuleDict(), module_name);
-  PyObject* on = module ? PyObject_GetAttr(module, flag) : nullptr;
-  if (!on) PyErr_Clear();
-  Py_XDECREF(on);
-  return on == Py_True;
+  static PyObject* names = nullptr;  // of that module, once it is there
+  if (!names) {
+    PyObject* module = PyDict_GetItem(PyImport_GetModuleDict(), module_name);
+    if (!module || !PyModule_Check(module)) return false;
+    names = PyModule_GetDict(module);
+    Py_INCREF(names);
+  }
+  return PyDict_GetItem(names, flag) == Py_True;
 }
 
 }  // namespace

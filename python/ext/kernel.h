@@ -1,6 +1,8 @@
 // Kernel objects, the arguments of a call, and the outputs that it makes.
 #pragma once
 #include <memory>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "dlpack.h"
@@ -33,6 +35,10 @@ class Arguments {
   Arguments(const KernelObject* kernel, size_t count) : kernel_(kernel), count_(count) {
     if (count > kFew) many_.resize(count);
   }
+  Arguments(const Arguments&) = delete;
+  ~Arguments() {
+    while (used_ > 0) tensors()[--used_].~BorrowedTensor();
+  }
   tw_argument* data() { return count_ > kFew ? many_.data() : few_; }
   size_t count() const { return count_; }
 
@@ -46,7 +52,8 @@ class Arguments {
       return true;
     }
     if (PyLong_Check(object)) return set_integer(a, object);
-    BorrowedTensor& tensor = used_ < kFew ? tensors_[used_++] : *more_.emplace_back(std::make_unique<BorrowedTensor>());
+    BorrowedTensor& tensor = used_ < kFew ? *new (&tensors()[used_++]) BorrowedTensor
+                                          : *more_.emplace_back(std::make_unique<BorrowedTensor>());
     PyObject* number = nullptr;
     if (!tensor.borrow(object, &number, fresh)) return false;
     if (number) {
@@ -70,10 +77,11 @@ class Arguments {
     a.kind = TW_UINT, a.as.integer = static_cast<int64_t>(PyLong_AsUnsignedLongLong(object));
     return !PyErr_Occurred();
   }
+  BorrowedTensor* tensors() { return reinterpret_cast<BorrowedTensor*>(room_); }
   const KernelObject* kernel_;
   size_t count_, used_ = 0;
   tw_argument few_[kFew];
-  BorrowedTensor tensors_[kFew];
+  alignas(BorrowedTensor) unsigned char room_[kFew * sizeof(BorrowedTensor)];  // of the first used_ tensors
   std::vector<tw_argument> many_;
   std::vector<std::unique_ptr<BorrowedTensor>> more_;
 };
@@ -95,11 +103,11 @@ class ProfilerRange {
   PyObject* range_ = nullptr;
 };
 
-// A new tensor for an output, like the call's first tensor, of this shape, whose reference it takes over.
-PyObject* new_output(KernelObject* self, Output& output, const Example& example, PyObject* extents);
+// A new tensor for an output, like the call's first tensor, of this shape.
+PyObject* new_output(KernelObject* self, Output& output, const Example& example, std::span<const int64_t> shape);
 // What went wrong with an argument, with its name. Null.
 PyObject* refuse(const KernelObject* self, size_t parameter);
-// The shape of a tensor as a tuple.
-PyObject* extents_of(const tw_tensor& tensor);
+// A shape as a tuple.
+PyObject* tuple_of(std::span<const int64_t> shape);
 
 }  // namespace tilewright::python

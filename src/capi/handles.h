@@ -2,6 +2,7 @@
 #pragma once
 #include <mutex>
 
+#include "capi/last_call.h"
 #include "capi/operations.h"
 #include "runtime/executable.h"
 #include "support/diagnostic.h"
@@ -37,6 +38,7 @@ struct tw_kernel {
   tilewright::Program program;
   std::string arch;                                       // that was asked for
   std::shared_ptr<tilewright::capi::Counts> counts = {};  // of a kernel that counts
+  tilewright::capi::LastCall last = {};
   const tilewright::runtime::LaunchPlan& plan() const { return executable.program().plan(); }
 };
 

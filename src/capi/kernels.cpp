@@ -81,30 +81,43 @@ NDArray array_of(const tw_tensor& t, DType wanted = {}) {
 class Call {
  public:
   Call(const runtime::LaunchPlan& plan, const tw_argument* arguments, size_t count) {
-    arrays_.reserve(count), arguments_.reserve(count);
+    arrays_.reserve(count);
+    if (count > kFew) many_.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       const tw_argument& a = arguments[i];
       switch (a.kind) {
         case TW_TENSOR:
           arrays_.push_back(array_of(*a.as.tensor, i < plan.parameters.size() ? plan.parameters[i].dtype : DType{}));
-          arguments_.emplace_back(arrays_.back());
+          add(arrays_.back());
           break;
         case TW_BOOL:
-        case TW_INT: arguments_.emplace_back(a.as.integer); break;
-        case TW_UINT: arguments_.emplace_back(static_cast<uint64_t>(a.as.integer)); break;
-        case TW_FLOAT: arguments_.emplace_back(a.as.number); break;
-        default: arguments_.emplace_back(nullptr);
+        case TW_INT: add(a.as.integer); break;
+        case TW_UINT: add(static_cast<uint64_t>(a.as.integer)); break;
+        case TW_FLOAT: add(a.as.number); break;
+        default: add(nullptr);
       }
     }
   }
-  std::span<const Argument> arguments() const { return arguments_; }
+  std::span<const Argument> arguments() const {
+    return many_.empty() ? std::span(reinterpret_cast<const Argument*>(few_), count_) : many_;
+  }
 
  private:
+  static_assert(std::is_trivially_destructible_v<Argument>);
   static constexpr size_t kFew = 8;
+  template <class T>
+  void add(const T& value) {
+    if (many_.capacity() > 0)
+      many_.emplace_back(value);
+    else
+      new (few_ + count_++ * sizeof(Argument)) Argument(value);
+  }
   alignas(std::max_align_t) std::byte room_[kFew * sizeof(NDArray)];
   std::pmr::monotonic_buffer_resource memory_{room_, sizeof room_};
   std::pmr::vector<NDArray> arrays_{&memory_};
-  std::vector<Argument> arguments_;
+  alignas(Argument) std::byte few_[kFew * sizeof(Argument)];
+  std::vector<Argument> many_;
+  size_t count_ = 0;
 };
 
 // The value of symbol `number` from a tensor that is there, where the symbols that its equation uses are known.
@@ -244,7 +257,14 @@ int tw_kernel_writes(const tw_kernel* kernel, int index) {
 }
 
 tw_error* tw_kernel_call(tw_kernel* kernel, const tw_argument* arguments, size_t count) {
-  return guarded([&] { kernel->executable.call(Call(kernel->plan(), arguments, count).arguments()); });
+  return guarded([&] {
+    const runtime::LoadedProgram& program = kernel->executable.program();
+    runtime::BoundCall bound;
+    if (kernel->last.bind(program, arguments, count, bound)) return run_bound(program, program.first(), bound);
+    const Call call(program.plan(), arguments, count);
+    if (run_call(program, call.arguments(), bound) == &program.first())
+      kernel->last.keep(program, arguments, count, bound);
+  });
 }
 tw_error* tw_kernel_shape(tw_kernel* kernel, const tw_argument* arguments, size_t count, int parameter,
                           int64_t* shape) {

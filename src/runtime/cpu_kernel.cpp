@@ -45,6 +45,7 @@ class CpuKernel final : public Callee {
   CpuKernel(std::shared_ptr<SharedObject> object, Entry entry)
       : object_(std::move(object)), entry_(entry), threads_(kernel_threads()) {}
 
+  bool reads_arguments() const override { return false; }
   void run(const BoundCall& call, CallReport& report) override {
     static_assert(sizeof(int64_t) == sizeof(long long));
     Host host{report, {}, {}};

@@ -37,7 +37,7 @@ namespace {
 // callee's: their calls end before their kernels do.
 class Loan {
  public:
-  Loan(LoadedProgram& program, BoundCall& call) : pool_(program.workspaces()) {
+  Loan(const LoadedProgram& program, BoundCall& call) : pool_(program.workspaces()) {
     const std::vector<Workspace>& wanted = call.plan->workspaces;
     if (wanted.empty() || call.plan->memory != LaunchPlan::Memory::Host) return;
     set_ = pool_.take();
@@ -92,7 +92,7 @@ bool is_aligned(const BoundCall& call, const LaunchPlan& plan, int at_least) {
 
 }  // namespace
 
-Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& call) {
+const Version& LoadedProgram::bind(std::span<const Argument> arguments, BoundCall& call) const {
   bind_call(plan_, arguments, call);
   if (!make_general_ || call.nothing_to_do || (is_aligned(call, first_.plan, 0) && assumptions_hold(call))) {
     call.plan = &first_.plan;
@@ -130,7 +130,7 @@ CallFacts LoadedProgram::facts_of(const BoundCall& call) const {
   return out;
 }
 
-LoadedProgram::General& LoadedProgram::general_for(CallFacts facts) {
+LoadedProgram::General& LoadedProgram::general_for(CallFacts facts) const {
   std::lock_guard lock(finding_);
   std::unique_ptr<General>& found = general_[std::move(facts)];
   if (!found) found = std::make_unique<General>();
@@ -147,16 +147,25 @@ Executable make_executable(LaunchPlan plan, Version first, MakeVersion general, 
       std::make_shared<LoadedProgram>(std::move(plan), std::move(first), std::move(general), std::move(engine)));
 }
 
+const Version* run_call(const LoadedProgram& program, std::span<const Argument> arguments, BoundCall& call) {
+  const Version& version = program.bind(arguments, call);
+  if (call.nothing_to_do) return nullptr;
+  run_bound(program, version, call);
+  return &version;
+}
+
+void run_bound(const LoadedProgram& program, const Version& version, BoundCall& call) {
+  const Loan loan(program, call);
+  CallReport report(version.plan);
+  version.callee->run(call, report);
+  report.throw_if_failed();
+}
+
 }  // namespace runtime
 
 void Executable::call(std::span<const Argument> arguments) const {
   runtime::BoundCall call;
-  runtime::Version& version = program_->bind(arguments, call);
-  if (call.nothing_to_do) return;
-  const runtime::Loan loan(*program_, call);
-  runtime::CallReport report(version.plan);
-  version.callee->run(call, report);
-  report.throw_if_failed();
+  runtime::run_call(*program_, arguments, call);
 }
 
 const std::string& Executable::name() const { return program_->plan().name; }

@@ -19,6 +19,8 @@ namespace tilewright::runtime {
 struct Callee {
   virtual ~Callee() = default;
   virtual void run(const BoundCall& call, CallReport& report) = 0;
+  // Whether run() looks at more of a call than its buffers and integers.
+  virtual bool reads_arguments() const { return true; }
 };
 
 // A set of workspaces for one call at a time; calls that overlap get a set each.
@@ -61,11 +63,11 @@ struct LoadedProgram {
   const std::string& engine() const { return engine_; }
   const std::vector<std::string>& assumptions() const { return assumptions_; }
   int64_t general_calls() const { return general_calls_.load(std::memory_order_relaxed); }
-  WorkspacePool& workspaces() { return workspaces_; }
+  WorkspacePool& workspaces() const { return workspaces_; }
 
   // Binds the call by the plan of the version that takes it. Others than the first are made when a first call needs
   // them.
-  Version& bind(std::span<const Argument> arguments, BoundCall& call);
+  const Version& bind(std::span<const Argument> arguments, BoundCall& call) const;
 
  private:
   struct General {
@@ -75,18 +77,22 @@ struct LoadedProgram {
   bool holds(const AssumeCheck& own, const BoundCall& call) const;
   bool assumptions_hold(const BoundCall& call) const;
   CallFacts facts_of(const BoundCall& call) const;
-  General& general_for(CallFacts facts);
+  General& general_for(CallFacts facts) const;
 
   LaunchPlan plan_;
   Version first_;
   MakeVersion make_general_;  // none: the first takes every call
-  std::map<CallFacts, std::unique_ptr<General>> general_;
-  std::mutex finding_, making_;
+  mutable std::map<CallFacts, std::unique_ptr<General>> general_;
+  mutable std::mutex finding_, making_;
   std::string engine_;
   std::vector<std::string> assumptions_;  // the first version's own
-  std::atomic<int64_t> general_calls_ = 0;
-  WorkspacePool workspaces_;
+  mutable std::atomic<int64_t> general_calls_ = 0;
+  mutable WorkspacePool workspaces_;
 };
+
+// Binds a call and runs it; the version that ran, or null where there was nothing to do.
+const Version* run_call(const LoadedProgram& program, std::span<const Argument> arguments, BoundCall& call);
+void run_bound(const LoadedProgram& program, const Version& version, BoundCall& call);
 
 // Verify the plans. The second: `first` for calls that fulfil its plan, which is `plan` and more; for others what
 // `general` makes.

@@ -1,5 +1,6 @@
 """Functions of elements of tilewright.ops beside NumPy or PyTorch in float64, on every engine: shapes, broadcasting, dtypes, gradients,
 what is refused, and how a GPU reaches memory."""
+import concurrent.futures
 import math
 import re
 
@@ -353,6 +354,86 @@ def test_calls_like_earlier_ones_take_no_python(engine_of_calls):
     t = a.clone().requires_grad_()
     ops.mul(t, 2.0).sum().backward()
     assert torch.equal(t.grad, torch.full_like(a, 2))
+
+
+def test_other_calls_after_one_that_is_remembered(engine_of_calls):
+    """Whatever tells a call from those before it, once the kernel of such operands is known: in the tensor, its type or what is under way."""
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    engine_of_calls("cpu")
+    a, b = torch.randn(3, 5), torch.randn(3, 5)
+    for _ in range(2):
+        assert torch.equal(ops.add(a, b), a + b)
+    for x, y in [(a, a), (a[0, 0], b[0, 0]), (a[:0], b[:0]), (a.T, b.T), (a[:, 1:], b[:, 1:]), (a.flatten()[1:], b.flatten()[:-1]), (a, b[:1]),
+                 (a[:1].expand(3, 5), b), (torch.randn(2, 3, 5), torch.randn(2, 3, 5)), (torch.randn(10000), torch.randn(10000)), (a.half(), b.half()),
+                 (a.int(), b.int()), (a, b)]:  # fmt: skip
+        got = ops.add(x, y)
+        assert torch.equal(got, x + y) and got.dtype == x.dtype and got.is_contiguous() and got.shape == torch.broadcast_shapes(x.shape, y.shape)
+        assert got.data_ptr() not in (x.data_ptr(), y.data_ptr()) or not got.numel()
+    # The same tensors, of another size, with other memory, of another dtype and with a gradient.
+    x, y = a.clone(), b.clone()
+    ops.add(x, y)
+    x.resize_(2, 2), y.resize_(2, 2)
+    assert torch.equal(ops.add(x, y), x + y) and ops.add(x, y).shape == (2, 2)
+    x.set_(torch.randn(4, 4).T), y.set_(torch.randn(4, 4))
+    assert torch.equal(ops.add(x, y), x + y)
+    x.data, y.data = torch.randn(7).double().long(), torch.randn(7).double().long()
+    assert ops.add(x, y).dtype == torch.int64 and torch.equal(ops.add(x, y), x + y)
+    x.data, y.data = torch.randn(7), torch.randn(7)
+    assert not ops.add(x, y).requires_grad
+    x.requires_grad_()
+    ops.add(x, y).sum().backward()
+    assert torch.equal(x.grad, torch.ones(7)) and not ops.add(x.detach(), y).requires_grad
+    with torch.no_grad():
+        assert not ops.add(x, y).requires_grad
+    with torch.inference_mode():
+        assert torch.equal(ops.add(x, y), x + y)
+    assert torch.equal(ops.add(torch.nn.Parameter(a), b), a + b) and ops.add(torch.nn.Parameter(a), b).grad_fn is not None
+
+    class Own(torch.Tensor):
+        pass
+
+    for _ in range(2):
+        assert type(ops.add(a.as_subclass(Own), b)) is Own and torch.equal(ops.add(a.as_subclass(Own), b).as_subclass(torch.Tensor), a + b)
+    z = torch.randn(15, dtype=torch.complex64).conj().imag
+    refused = [
+        (lambda: ops.add(z, torch.zeros(15)), "TW4002", "the numbers of the other sign"), (lambda: ops.add(a, torch._neg_view(b)), "TW4002", "the other sign"),
+        (lambda: torch.vmap(lambda v: ops.add(v, v))(a), "TW4002", "cannot be handed to a kernel"),
+        (lambda: torch.func.grad(lambda v: ops.add(v, b).sum())(a), "TW4002", "cannot be handed to a kernel"),
+        (lambda: ops.add(a.to("meta"), b.to("meta")), "TW4002", "cannot be handed to a kernel"), (lambda: ops.add(a, b.to("meta")), "TW4002", "argument 1"),
+        (lambda: ops.add(a.to_sparse(), b), "TW4002", "cannot be handed to a kernel"), (lambda: ops.add(a, b.int()), "TW4004", "'b' has int32"),
+        (lambda: ops.add(a, b[:, :4]), "TW4007", "shapes do not go together"),
+    ]  # fmt: skip
+    for call, code, words in refused:
+        with pytest.raises(tw.TilewrightError, match=words) as error:
+            call()
+        assert error.value.code == code
+    with FakeTensorMode() as mode, pytest.raises(tw.TilewrightError, match="its data pointer is null"):
+        ops.add(mode.from_tensor(a), mode.from_tensor(b))
+    engine_of_calls("interpreter")
+    assert torch.equal(ops.add(a, b), a + b)
+    engine_of_calls("of nobody's")
+    with pytest.raises(tw.TilewrightError, match="there is no engine"):
+        ops.add(a, b)
+    engine_of_calls("cpu")
+    compiled = torch.compile(lambda x, y: ops.leaky_relu(ops.add(x, y)), fullgraph=True, backend="aot_eager")
+    for _ in range(2):
+        assert torch.allclose(compiled(a, b), torch.nn.functional.leaky_relu(a + b)) and torch.equal(ops.add(a, b), a + b)
+
+
+def test_remembered_calls_of_several_threads(engine_of_calls):
+    """Each has its own shapes, and numbers that no other has."""
+    torch = pytest.importorskip("torch")
+    engine_of_calls("cpu")
+    ops.addcmul(torch.ones(4), torch.ones(4), torch.ones(4), 2.0)
+
+    def work(number):
+        x, y = torch.full((number + 1, 3), float(number)), torch.full((number + 1, 3), 2.0)
+        return all(torch.equal(ops.addcmul(x, y, y, float(number)), x + 4.0 * number) and ops.add(x, y).shape == x.shape for _ in range(300))
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(6)))
 
 
 def test_dtypes_and_numbers_of_no_use_are_refused_by_their_names():

@@ -99,3 +99,51 @@ def test_columns_that_lie_side_by_side(engine):
     b, c, e = np.zeros((M, N), np.float32), np.asfortranarray(np.zeros((M, N), np.float16)), np.zeros((M, N), np.int8)
     tilewright.compile(turned, engine=engine)(a, b, c, d, e)
     assert np.array_equal(b, a.astype(np.float32) * 2) and np.array_equal(c, a + a) and np.array_equal(e, d.T)
+
+
+def test_calls_that_differ_from_the_last_one():
+    """In where its tensors are, and in everything else that a call is checked for: a kernel knows its last call."""
+    N = T.dynamic("N")
+
+    @T.prim_func
+    def scaled(A: T.Tensor((N,), "float32"), by: T.float32, B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, 64), threads=64) as block:
+            for i in T.Parallel(64):
+                if block * 64 + i < N:
+                    B[block * 64 + i] = by * A[block * 64 + i]
+
+    kernel = tilewright.compile(scaled, engine="cpu")
+    room = np.zeros(400, "float32")
+
+    def call(a, by, b):
+        expected = np.float32(by) * a
+        kernel(a, by, b)
+        assert (b == expected).all()
+
+    a = np.arange(100, dtype="float32")
+    for _ in range(2):
+        call(a, 2.0, np.empty_like(a))  # elsewhere
+        call(a, 3, np.empty_like(a))
+        call(a[:50], 2.0, np.empty_like(a)[:50])
+        call(a[1:], 2.0, room[1:100])  # off the vectors' alignment
+        call(a[:96], 2.0, room[:96])
+        call(a[:0], 2.0, room[:0])
+        call(room[:96], 0.5, room[:96])  # in place
+        call(room[:96], 0.5, room[96:192])  # side by side
+    wrong = [
+        ((room[:96], 0.5, room[95:191]), "TW4019"), ((room[:96], 0.5, room[1:97]), "TW4019"), ((room[:96], 0.5, room[:192:2]), "TW4008"),
+        ((room[:96], 0.5, room[:95]), "TW4007"), ((room[:96].astype("float64"), 0.5, room[96:192]), "TW4004"), ((room[:96], "0.5", room[96:192]), "TW4002"),
+        ((room[:96], None, room[96:192]), "TW4002"), ((None, 0.5, room[96:192]), "TW4003"), ((room[:96].reshape(2, 48), 0.5, room[96:192]), "TW4005"),
+        ((room[:96].view("uint8")[1:-3].view("float32"), 0.5, room[200:295]), "TW4009"),
+    ]  # fmt: skip
+    for given, code in wrong:
+        call(room[:96], 0.5, room[96:192])
+        with pytest.raises(tilewright.TilewrightError) as error:
+            kernel(*given)
+        assert error.value.code == code
+    frozen = np.zeros(96, "float32")
+    call(room[:96], 0.5, frozen)
+    frozen.flags.writeable = False
+    with pytest.raises(tilewright.LaunchError, match="read-only"):
+        kernel(room[:96], 0.5, frozen)
+    call(frozen, 0.5, room[96:192])

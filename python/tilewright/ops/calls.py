@@ -299,8 +299,9 @@ class FlatOperator(Operator):
         self._flat, self._defaults = None, defaults  # of its last parameters
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
-        if self._flat is not None and not named and not _is_traced():
-            made = self._flat(*operands, *self._defaults) if len(operands) == 1 else self._flat(*operands)
+        flat = self._flat
+        if flat is not None and not named and not _is_traced():
+            made = flat(*operands)
             if made is not NotImplemented:
                 return made
         return self._function(*operands, **named)
@@ -310,7 +311,7 @@ class FlatOperator(Operator):
         global _is_traced
         if recording.found is None and is_torch(*operands):
             _is_traced = sys.modules["torch"].compiler.is_dynamo_compiling
-            flat = self._flat or _native.FlatCalls(_ENVIRONMENT, _ENGINE, _SHORT)
+            flat = self._flat or _native.FlatCalls(_ENVIRONMENT, _ENGINE, _SHORT, self._defaults)
             flat.keep(compiled(specialization), *operands)
             self._flat = flat
 
