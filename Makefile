@@ -4,7 +4,8 @@ BUILD := cmake --build --preset
 TESTS := tests/tilewright_tests
 WITHOUT_GPU := --gtest_filter='-Gpu.*'
 .DEFAULT_GOAL := test
-TEST_PYTHON := .venv/bin/python -m pytest -q -rs -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/python tests/transpose tests/quant tests/moe tests/engram
+# Hundreds of processes import PyTorch, half of whose time is compiling its sources: it is kept here, whatever the environment says.
+TEST_PYTHON := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode .venv/bin/python -m pytest -q -rs -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/python tests/transpose tests/quant tests/moe tests/engram
 .PHONY: demo docs test test-gpu test-python test-wheel bench update format asan clean
 
 # DEMO=--all for all of its rows.
