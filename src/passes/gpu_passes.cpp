@@ -37,6 +37,7 @@
 #include "passes/threads/widen_maps.h"
 #include "passes/threads/wrap_sums.h"
 #include "passes/tile/accumulators.h"
+#include "passes/tile/box_accumulators.h"
 #include "passes/tile/cluster_copies.h"
 #include "passes/tile/early_loads.h"
 #include "passes/tile/end_idle_turns.h"
@@ -328,6 +329,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a thread's own variables are read by the names of what they hold",
      .here = "before rings, whose loader knows names alone; behind fetch_ahead, which looks for variables",
      .run = on_tiles<name_locals>},
+    {.name = "box_accumulators",
+     .what = "products that add to part of a fragment add to one of their own",
+     .here = "before pad_rows, which looks for whole ones",
+     .run = on_tiles<box_accumulators>},
     {.name = "pad_rows",
      .what = "products of rows that no instruction divides among the warps get more",
      .here = "before plans: products decide them",

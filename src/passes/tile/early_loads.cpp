@@ -17,7 +17,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kManyColumns = 64;  // of which a thread of an accumulator has a quarter
+constexpr int64_t kManyColumns = 96;  // of which a thread of an accumulator has a quarter
 constexpr int64_t kReuse = 8;  // points of a Map to a value: fewer would want as many registers as the Map's tile
 
 class EarlyLoads {
