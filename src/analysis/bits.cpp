@@ -43,6 +43,7 @@ void Bits::add(const Launch& launch) {
       const auto begin = constant_int(f->begin), extent = constant_int(f->extent);
       if (begin && extent && *begin >= 0 && *extent > 0)
         vars_[f->var] = bounded(up_to(static_cast<uint64_t>(*begin + *extent - 1)));
+      if (f->kind == LoopKind::Unroll && f->factor == 0) steps_.insert(f->var);
     } else if (const auto* n = s.as<Role>(); n && !n->body.empty()) {
       // Its threads' own numbers.
       const auto* number = n->body[0].as<Let>();
@@ -111,34 +112,139 @@ uint64_t Bits::of(const Expr& e) const {
   return kUnknown;
 }
 
+namespace {
+
+uint64_t moved(uint64_t bits, int64_t left) { return left >= 0 ? bits << left : bits >> -left; }
+
+template <class Pieces>
+void move(Pieces& pieces, int64_t left, uint64_t kept = ~uint64_t{0}) {
+  for (auto& p : pieces) p.left += left, p.bits = moved(p.bits, left) & kept;
+  std::erase_if(pieces, [](const auto& p) { return p.bits == 0; });
+}
+template <class Pieces>
+uint64_t bits_of(const Pieces& pieces) {
+  uint64_t bits = 0;
+  for (const auto& p : pieces) bits |= p.bits;
+  return bits;
+}
+
+}  // namespace
+
+std::optional<Bits::Pieces> Bits::pieces(const Expr& e) const {
+  const uint64_t bits = of(e);
+  if (bits == kUnknown) return std::nullopt;
+  if (bits == 0) return Pieces{};
+  auto found = parts(e);
+  return found ? found : Pieces{{e, 0, bits}};
+}
+
+std::optional<Bits::Pieces> Bits::addends(const Sum& sum) const {
+  Pieces out;
+  uint64_t taken = static_cast<uint64_t>(sum.constant);
+  if (taken != 0) out.push_back({constant(i64, sum.constant), 0, taken});
+  for (const Term& t : sum.terms) {
+    auto value = pieces(t.value);
+    if (!value || !std::has_single_bit(static_cast<uint64_t>(t.coefficient))) return std::nullopt;
+    move(*value, std::countr_zero(static_cast<uint64_t>(t.coefficient)));
+    const uint64_t bits = bits_of(*value);
+    if ((taken & bits) != 0) return std::nullopt;
+    taken |= bits, out.insert(out.end(), value->begin(), value->end());
+  }
+  return out;
+}
+
+// Of an expression whose bits are known, which is not negative.
+std::optional<Bits::Pieces> Bits::parts(const Expr& e) const {
+  if (const auto* n = e.as<Cast>()) return n->value->type.is_int() ? pieces(n->value) : std::nullopt;
+  if (const auto* n = e.as<Sum>()) return addends(*n);
+  const auto* n = e.as<Binary>();
+  if (!n) return std::nullopt;
+  auto a = pieces(n->a);
+  if (!a) return std::nullopt;
+  if (n->op == BinaryOp::BitXor) {
+    const auto b = pieces(n->b);
+    if (b) a->insert(a->end(), b->begin(), b->end());
+    return b ? a : std::nullopt;
+  }
+  const auto c = constant_int(n->b);
+  if (!c || *c < 0) return std::nullopt;
+  const auto by = static_cast<uint64_t>(*c);
+  if (n->op == BinaryOp::BitAnd) return move(*a, 0, by), a;
+  if (n->op == BinaryOp::Shr && by < 64) return move(*a, -*c), a;
+  if (!std::has_single_bit(by)) return std::nullopt;
+  if (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::TruncDiv) return move(*a, -std::countr_zero(by)), a;
+  if (n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncMod) return move(*a, 0, by - 1), a;
+  return std::nullopt;
+}
+
+bool Bits::is_of_steps(const Piece& piece) const {
+  const std::set<VarId> used = used_vars(piece.of);
+  return constant_int(piece.of) || (!used.empty() && std::ranges::includes(steps_, used));
+}
+
+// A digit of the number for each run of bits; those that are never set belong to any.
+void Bits::add_terms(const Piece& piece, std::vector<Term>& to) const {
+  const uint64_t all = of(piece.of), never = ~moved(all, piece.left);
+  for (uint64_t left = piece.bits; left != 0;) {
+    const int first = std::countr_zero(left), count = std::countr_one((left | never) >> first);
+    const int64_t from = first - piece.left;
+    Expr digit = cast(piece.of, i64);
+    if (from > 0) digit = binary(BinaryOp::FloorDiv, digit, constant(i64, int64_t{1} << from));
+    if (count < 63 && all >> from >> count != 0)
+      digit = binary(BinaryOp::FloorMod, digit, constant(i64, int64_t{1} << count));
+    to.push_back({int64_t{1} << first, digit});
+    if (first + count >= 64) break;
+    left &= ~uint64_t{0} << (first + count);
+  }
+}
+
+// Pieces that share no bits are summed.
+Expr Bits::joined(const Pieces& pieces) const {
+  struct Apart {
+    uint64_t taken = 0;
+    std::vector<Term> terms = {};
+  };
+  std::vector<Apart> sums(1);
+  for (const Piece& p : pieces) {
+    auto to = std::ranges::find_if(sums, [&](const Apart& s) { return (s.taken & p.bits) == 0; });
+    if (to == sums.end()) to = sums.insert(to, Apart{});
+    to->taken |= p.bits;
+    add_terms(p, to->terms);
+  }
+  Expr out;
+  for (Apart& s : sums) {
+    const Expr one = sum(std::move(s.terms), 0, i64);
+    out = out ? binary(BinaryOp::BitXor, out, one) : one;
+  }
+  return out;
+}
+
 Expr Bits::exchanged(const Expr& at, int64_t shift, int64_t mask) const {
-  const auto whole = [&](const Expr& to, const Expr& from) {
-    const Expr moved = binary(BinaryOp::Shr, from, constant(i64, shift));
-    return binary(BinaryOp::BitXor, to, binary(BinaryOp::BitAnd, moved, constant(i64, mask)));
+  const auto under = static_cast<uint64_t>(mask);
+  if (auto all = pieces(at)) {
+    Pieces to = *all, steady, within, beyond;
+    move(to, -shift, under);
+    all->insert(all->end(), to.begin(), to.end());
+    for (const Piece& p : *all) (is_of_steps(p) ? within : steady).push_back(p);
+    beyond = within;
+    const uint64_t common = bits_of(steady);
+    move(within, 0, common), move(beyond, 0, ~common);
+    const Expr base = joined(steady);
+    return ir::add(within.empty() ? base : binary(BinaryOp::BitXor, base, joined(within)), joined(beyond));
+  }
+  const auto whole = [&](const Expr& x) {
+    const Expr from = binary(BinaryOp::Shr, x, constant(i64, shift));
+    return binary(BinaryOp::BitXor, x, binary(BinaryOp::BitAnd, from, constant(i64, mask)));
   };
   const auto* n = at.as<Sum>();
-  if (!n) return whole(at, at);
-  std::vector<Term> terms = n->terms, targets, sources, others;
+  if (!n) return whole(at);
+  std::vector<Term> terms = n->terms, multiples, rest;
   if (n->constant != 0) terms.push_back({1, constant(i64, n->constant)});
-  const auto under = static_cast<uint64_t>(mask), above = under << shift;
-  // Whatever bits the terms have: multiples of what is above all that is read.
-  const auto by_multiples = [&] {
-    const auto period = static_cast<int64_t>(std::bit_floor(under | above) * 2);
-    std::vector<Term> multiples, rest;
-    for (const Term& t : terms) (power_of_two_divisor(sum({t}, 0, i64)) % period == 0 ? multiples : rest).push_back(t);
-    const Expr all = sum(std::move(rest), 0, i64);
-    return multiples.empty() ? whole(at, at) : ir::add(sum(std::move(multiples), 0, i64), whole(all, all));
-  };
-  uint64_t taken = 0;
-  for (const Term& t : terms) {
-    const uint64_t mine = of(sum({t}, 0, i64));
-    if (mine == kUnknown || (taken & mine) != 0) return by_multiples();
-    taken |= mine;
-    ((mine & under) != 0 ? targets : others).push_back(t);
-    if ((mine & above) != 0) sources.push_back(t);
-  }
-  return ir::add(sum(std::move(others), 0, i64),
-                 whole(sum(std::move(targets), 0, i64), sum(std::move(sources), 0, i64)));
+  const auto period = static_cast<int64_t>(std::bit_floor(under | under << shift) * 2);
+  for (const Term& t : terms) (power_of_two_divisor(sum({t}, 0, i64)) % period == 0 ? multiples : rest).push_back(t);
+  if (multiples.empty()) return whole(at);
+  const Expr left = sum(std::move(rest), 0, i64);
+  return ir::add(sum(std::move(multiples), 0, i64), pieces(left) ? exchanged(left, shift, mask) : whole(left));
 }
 
 }  // namespace tilewright::analysis

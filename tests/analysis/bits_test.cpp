@@ -12,11 +12,11 @@ namespace {
 
 using namespace ir;
 
-// 64 threads and a loop of 16 steps.
+// 64 threads and an unrolled loop of 16 steps.
 struct Subject {
   ThreadProgram program = parse_thread_program(
       "thread program p {\n  param A: int32[64]\n  launch p(bx: 4) threads(tx: 64) {\n"
-      "    for r in 0..16 {\n      A[tx] = r\n    }\n  }\n}\n",
+      "    for r in 0..16 unroll {\n      A[tx] = r\n    }\n  }\n}\n",
       "p.tile");
   VarId tx = program.launches[0].thread[0], r = program.launches[0].body[0].as<For>()->var;
   Expr thread = cast(var(tx, i32), i64), step = cast(var(r, program.var(r).type), i64);
@@ -103,6 +103,33 @@ TEST(Bits, WhatNeitherMovesNorIsMovedStaysOutside) {
   bool outside = false;
   for (const Term& t : total->terms) outside = outside || (t.coefficient == 64 && equal(t.value, s.step));
   EXPECT_TRUE(outside);
+}
+
+// Nor does what it gives to the exchanged bits change what all steps have in common.
+TEST(Bits, StepsAreExclusiveOredToWhatTheyHaveInCommon) {
+  const Subject s;
+  const Expr low = of(BinaryOp::FloorMod, s.thread, 4), high = of(BinaryOp::FloorDiv, s.thread, 4);
+  // Columns of eight that the steps go over, in a row of 64, of which the thread has two; rows in two halves.
+  const Expr step = of(BinaryOp::FloorMod, s.step, 8), half = of(BinaryOp::FloorDiv, s.step, 8);
+  const Expr column = add(add(times(8, step), times(2, low)), times(64, half));
+  const Expr panel = times(2048, of(BinaryOp::FloorDiv, column, 64));
+  const Expr at = add(add(times(64, high), panel), of(BinaryOp::FloorMod, column, 64));
+  const Expr swizzled = Bits(s.program).exchanged(at, 3, 56);
+  for (int64_t t = 0; t < 64; ++t)
+    for (int64_t r = 0; r < 16; ++r) {
+      const int64_t plain = s.value(at, t, r);
+      EXPECT_EQ(s.value(swizzled, t, r), plain ^ (plain >> 3 & 56));
+    }
+  const auto* total = swizzled.as<Sum>();
+  ASSERT_TRUE(total);
+  const auto common = std::ranges::find_if(total->terms, [](const Term& t) {
+    const auto* n = t.value.as<Binary>();
+    return n && n->op == BinaryOp::BitXor;
+  });
+  ASSERT_NE(common, total->terms.end());
+  const auto* pair = common->value.as<Binary>();
+  EXPECT_FALSE(used_vars(pair->a).contains(s.r));
+  EXPECT_TRUE(equal(pair->b, times(8, step)));
 }
 
 // As do multiples of what is above all bits that are read, though others may be below 0.
