@@ -123,7 +123,7 @@ class Pricer {
     const bool hides_results =
         out_.waves > 1 && (plan_.takes(Role::Takes::TilesInTurn) || plan_.brings_ahead() || beside > 1);
     double busy = computing;
-    for (const double unit : {out_.shared, out_.l2, hides_results ? out_.epilogue : 0})
+    for (const double unit : {out_.shared, out_.l2, stored_, hides_results ? out_.epilogue : 0})
       busy = ahead ? together(busy, unit, kUnits) : busy + unit;
     if (!plan_.is_persistent() && terms_.runs == 0) busy = std::max(busy, kBlock / beside);
     const double all_waves = static_cast<double>(out_.waves),
@@ -173,9 +173,7 @@ class Pricer {
         if (n->kind == LoopKind::Pipelined) turns = (turns + terms_.blocks_a_tile - 1) / terms_.blocks_a_tile;
         // What depends on the turn is as in one in the middle.
         known_[n->var] = add(substitute(n->begin, known_), constant(p_.var(n->var).type, turns / 2));
-        const bool outside = std::exchange(in_loop_, true);
-        count(n->body, times * static_cast<double>(turns));
-        in_loop_ = outside;
+        ++loops_, count(n->body, times * static_cast<double>(turns)), --loops_;
         if (n->kind == LoopKind::Pipelined) turn_alone(*n, times * static_cast<double>(turns));
       } else if (const auto* n = s.as<Let>())
         known_[n->var] = substitute(n->value, known_);
@@ -188,7 +186,7 @@ class Pricer {
       else if (const auto* n = s.as<Copy>())
         move(*n, times);
       else if (const auto* n = s.as<Map>())
-        apart_ = apart_ && !(in_loop_ && stores_on_chip(*n)), compute(*n, times);
+        apart_ = apart_ && !(loops_ > 0 && stores_on_chip(*n)), compute(*n, times);
       else if (s.as<While>())
         is_known_ = false;
       else
@@ -296,7 +294,8 @@ class Pricer {
       out_.l2 += clocks * lines_of_rows(c), out_.over_lines += clocks * (lines_of_rows(c) - 1);
       if (plan_.has_loader()) out_.l2 += turns_with_zeros(c, times) * lines_beyond(c) * kLineBeyond * part;
     }
-    if (leaves) out_.epilogue += times * bytes(c.to) / machine_.result_bytes;
+    double& leaving = loops_ > 0 && terms_.stores_beside ? stored_ : out_.epilogue;
+    if (leaves) leaving += times * bytes(c.to) / machine_.result_bytes;
     if (is_in(c.to, Space::Shared) && !arrives) out_.shared += times * bytes(c.to) / machine_.shared_bytes;
     if (is_in(c.from, Space::Shared)) out_.shared += times * bytes(c.from) / machine_.shared_bytes;
   }
@@ -434,10 +433,11 @@ class Pricer {
   double product_ = 0, fed_ = 0;  // clocks of the last one that was counted, and of its operands in shared memory
   double gathered_ = 0;           // clocks of a loader's threads in a turn that gathers
   double slots_ = 0, alone_ = 0;  // of turns, by their slots, and that nothing else runs beside
+  double stored_ = 0;             // clocks of results that leave in turns, where that is beside them
+  int loops_ = 0;                 // around what is counted
   int64_t threads_ = 0;           // that do what is counted
   double paired_ = 1;  // places of tiles that pairs take: of an odd number of neighbours the last has none beside it
   bool is_known_ = true;
-  bool in_loop_ = false;
   bool has_roles_ = false;  // of its own
   bool apart_ = true;       // warpgroups do not meet in loops: what they compute there stays in registers
   Price out_;

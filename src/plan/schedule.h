@@ -25,14 +25,15 @@ struct Offer {
 
 // What a schedule changes of a price (price.cpp).
 struct Terms {
-  int64_t blocks_a_tile = 1;  // which share the turns of its loops
-  int64_t parts = 1;          // ... or all that is done for it
-  double clocks_a_byte = 0;   // of a sum, that it is handed on before results leave
-  double latency = 0;         // clocks until the last of them is there
-  double apart = 0;           // by how much longer a tile takes that neighbours share, which are in other clusters
-  int64_t runs = 0;           // blocks that take equal runs of turns: no wave is half empty; 0: they take tiles
-  double trips = 0;           // of a sum, to memory or back, behind the last turn
-  ir::BufferId halved = {};   // a tile of which a block brings half
+  int64_t blocks_a_tile = 1;   // which share the turns of its loops
+  int64_t parts = 1;           // ... or all that is done for it
+  double clocks_a_byte = 0;    // of a sum, that it is handed on before results leave
+  double latency = 0;          // clocks until the last of them is there
+  double apart = 0;            // by how much longer a tile takes that neighbours share, which are in other clusters
+  int64_t runs = 0;            // blocks that take equal runs of turns: no wave is half empty; 0: they take tiles
+  double trips = 0;            // of a sum, to memory or back, behind the last turn
+  bool stores_beside = false;  // results of a loop's turns are on their way beside what it does
+  ir::BufferId halved = {};    // a tile of which a block brings half
   double least_turn = 0, in_step = 1;  // ...: clocks of a turn of teams in turn; by which blocks that wait for each
                                        // other take longer
 };

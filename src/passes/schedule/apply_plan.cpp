@@ -1,6 +1,7 @@
 #include "passes/schedule/apply_plan.h"
 
 #include "analysis/stored_once.h"
+#include "ir/any_in.h"
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -38,6 +39,7 @@ class RoleWriter {
     if (plan_.clears) launch_.body = clear_in_gemms(p_, launch_.body);
     if (plan_.takes(plan::Role::Takes::IterationsInTurn)) return iterations_in_turn();
     for (const plan::Use& use : plan_.work.uses) {
+      if (!code_of(*use.of).shape) continue;
       Ending its = code_of(*use.of).shape(p_, launch_, use);
       append(ending_.of_others, std::move(its.of_others));
       ending_.together = ending_.together || its.together;
@@ -61,9 +63,13 @@ class RoleWriter {
     plan_.epilogue.staged.clear();
     compute = stage_results(p_, std::move(compute), team, plan_.epilogue.how, plan_.epilogue.by_columns, stored,
                             plan_.epilogue.staged);
-    if (!plan_.epilogue.staged.empty()) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
-    write_roles(std::move(load), std::move(compute), grid_meets);
+    Body own = part(compute);
+    const auto is_stored = [](const Stmt& s) { return s.as<Commit>() && s.as<Commit>()->queue == Queue::BulkStore; };
+    if (any_in(compute, is_stored)) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
+    write_roles(std::move(load), std::move(compute), std::move(own), grid_meets);
   }
+  // Why a schedule has nothing for a warp of its own; empty: all that want one have.
+  const std::string& misfit() const { return misfit_; }
 
  private:
   template <class T>
@@ -96,13 +102,40 @@ class RoleWriter {
     launch_.body = stage_results(p_, launch_.body, launch_.threads[0], plan_.epilogue.how, false, {}, none);
     plan_.epilogue.staged = take_iterations_in_turn(p_, launch_, plan_);
   }
-  // The first warp of the loader loads, or as many as the plan says.
-  void write_roles(Body load, Body compute, bool grid_meets) {
+  // What the plan's schedules take from the threads that compute, for the first warp that the loader leaves.
+  Body part(Body& compute) {
+    const auto loads = std::ranges::find(plan_.roles, plan::Role::Job::Load, &plan::Role::job);
+    const auto computes = std::ranges::find(plan_.roles, plan::Role::Job::Compute, &plan::Role::job);
+    for (const plan::Use& use : plan_.work.uses) {
+      if (!code_of(*use.of).part) continue;
+      OwnWarp own;
+      if (computes->takes != plan::Role::Takes::All)
+        own.why = "its teams take tiles in turn";
+      else if (loads->loading == loads->warps)
+        own.why = "all of the loader's warps bring tiles";
+      else if (!ending_.of_others.empty())
+        own.why = "its blocks wait for all others, every warp of them";
+      else
+        own = code_of(*use.of).part(p_, launch_, use, computes->warps, compute);
+      misfit_ = std::move(own.why);
+      for (const auto& [name, its] : own.names)
+        if (std::ranges::find(blocks_, name) != blocks_.end()) blocks_.push_back(its);
+      return std::move(own.code);  // no other schedule has one
+    }
+    return {};
+  }
+  // The first warp of the loader loads, or as many as the plan says; the next has the code that is its own.
+  void write_roles(Body load, Body compute, Body own, bool grid_meets) {
     Body out;
     for (const plan::Role& r : plan_.roles) {
       if (r.job == plan::Role::Job::Load) {
         if (r.registers > 0) out.push_back(role(r, r.warps, {at_launch(SetRegisters{r.registers})}));
         out.push_back(role(r, r.loading, std::move(load)));
+        if (!own.empty()) {
+          plan::Role next = r;
+          next.first_warp += r.loading;
+          out.push_back(role(next, 1, std::move(own)));
+        }
         if (grid_meets && r.loading < r.warps) {  // all threads meet, those without a job too
           plan::Role others = r;
           others.first_warp += r.loading;
@@ -193,6 +226,7 @@ class RoleWriter {
   FoundRings found_;
   std::vector<SlotRing> rings_;  // as they are written
   Ending ending_;                // of the plan's schedules
+  std::string misfit_;           // of the schedule that has a warp of its own
   BufferId turns_;               // of two teams: mbarriers on which each waits for its turn
 };
 
@@ -209,12 +243,24 @@ std::vector<VarId> apply_plan(Plan& plan, TileProgram& program, size_t number) {
   const LaunchOrder order = launch_order(launch);
   launch.body = without_launch_order(launch.body);
   if (plan.fit.any()) launch = fitted(program, launch, plan.fit);
-  if (plan.whole)
+  if (plan.whole) {
     code_of(*plan.whole).write(plan, program, launch);
-  else
-    RoleWriter(plan, program, launch, blocks).run();
+  } else {
+    RoleWriter writer(plan, program, launch, blocks);
+    writer.run();
+    check_internal(writer.misfit().empty(), "a plan with a warp of its own for nothing: {}", writer.misfit());
+  }
   if (order.any()) launch.body = order_around_roles(launch, order, program);
   return blocks;
+}
+
+std::string misfit_of_warps(Plan plan, TileProgram program, size_t number) {
+  const auto has_part = [](const plan::Use& use) { return code_of(*use.of).part != nullptr; };
+  if (std::ranges::none_of(plan.work.uses, has_part)) return "";
+  std::vector<VarId> blocks;
+  RoleWriter writer(plan, program, program.launches[number], blocks);
+  writer.run();
+  return writer.misfit();
 }
 
 }  // namespace tilewright::passes

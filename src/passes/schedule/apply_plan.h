@@ -11,4 +11,7 @@ namespace tilewright::passes {
 // that are made of others: none is ever below 0, though what walks tiles computes them.
 std::vector<ir::VarId> apply_plan(plan::Plan& plan, ir::TileProgram& program, size_t launch);
 
+// Why a schedule of the plan has nothing for a warp of its own; empty: each that wants one has.
+std::string misfit_of_warps(plan::Plan plan, ir::TileProgram program, size_t launch);
+
 }  // namespace tilewright::passes

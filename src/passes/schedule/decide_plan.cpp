@@ -4,6 +4,7 @@
 #include "analysis/waiting_blocks.h"
 #include "ir/number_statements.h"
 #include "passes/launch_order.h"
+#include "passes/schedule/apply_plan.h"
 #include "passes/schedule/iteration_teams.h"
 #include "passes/schedule/other_steps.h"
 #include "passes/schedule/schedules.h"
@@ -35,6 +36,8 @@ Plan rejected(std::string of, std::string why) {
 // Of the launch as it stands in the program, with the schedules that are wished for.
 Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target, const Limits& limits,
             const Hints& hints) {
+  std::optional<TileProgram> as_it_stands;
+  if (!hints.wishes.empty()) as_it_stands = scratch;
   Launch& launch = scratch.launches[number];
   const plan::Request request{scratch, launch, target, limits, hints};
   const bool waits = analysis::blocks_that_wait(scratch, launch) > 1;
@@ -67,7 +70,7 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     std::string why;
     const auto use = s->find(request, *wish, why);
     if (!use) return rejected(s->word, std::move(why));
-    code_of(*s).shape(scratch, launch, *use);
+    if (code_of(*s).shape) code_of(*s).shape(scratch, launch, *use);
     work.uses.push_back(*use);
   }
   const bool instead = work.instead_of_kind() != nullptr;
@@ -105,19 +108,29 @@ Plan decide(TileProgram scratch, size_t number, const target::GpuTarget& target,
     none.rejected.push_back({Rejection::kLoader, std::move(why)});
     plan = std::move(none);
   }
-  return done(std::move(plan));
+  plan = done(std::move(plan));
+  if (!plan.has_loader() || plan.work.uses.empty()) return plan;
+  std::string why = misfit_of_warps(plan, std::move(*as_it_stands), number);
+  if (why.empty()) return plan;
+  const auto alone = std::ranges::find_if(plan.work.uses, [](const plan::Use& use) { return code_of(*use.of).part; });
+  return rejected(alone->of->word, std::move(why));
 }
 
-// The plan of an offer, if there is one that keeps to it.
+// The plan of an offer, if there is one that keeps to it; else why its schedule cannot be, where that is the reason.
 std::optional<Plan> taken(const plan::Offer& offer, const TileProgram& program, size_t number,
-                          const target::GpuTarget& target, const Limits& limits, const Hints& hints) {
+                          const target::GpuTarget& target, const Limits& limits, const Hints& hints,
+                          std::vector<Rejection>& rejected) {
   std::optional<Plan> best;
   std::optional<double> least = offer.below;
   for (const plan::Wish& wish : offer.wishes) {
     Hints own = hints;
     own.wish(wish);
     Plan plan = decide(program, number, target, limits, own);
-    if (!plan.has_loader()) continue;
+    if (!plan.has_loader()) {
+      for (Rejection& r : plan.rejected)
+        if (r.of == wish.of->word) rejected.push_back(std::move(r));
+      continue;
+    }
     if (!least) return plan;
     const auto price = plan::price(program, program.launches[number], plan, target);
     if (price && price->microseconds < *least) least = price->microseconds, best = std::move(plan);
@@ -149,11 +162,13 @@ Plan decide_unasked(const TileProgram& program, size_t number, const target::Gpu
   if (!target.has.tma || hints.work || hints.takes || hints.no_loader) return alone;
   if (gathers_better_alone(program, number, target, alone))
     return rejected(Rejection::kLoader, "all threads gather rows in less time");
+  std::vector<Rejection> rejected;
   for (const Schedule* s : plan::kSchedules) {
     if (!s->offer || limits.without == s) continue;
     const plan::Offer offer = s->offer({program, program.launches[number], target, limits, hints}, alone);
-    if (auto plan = taken(offer, program, number, target, limits, hints)) return std::move(*plan);
+    if (auto plan = taken(offer, program, number, target, limits, hints, rejected)) return std::move(*plan);
   }
+  alone.rejected.insert(alone.rejected.end(), rejected.begin(), rejected.end());
   return alone;
 }
 

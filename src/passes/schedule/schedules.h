@@ -12,6 +12,13 @@ struct Ending {
   bool together = false;    // no block of a cluster ends before the others
 };
 
+// What a schedule takes from the code of the threads that compute, for a warp that the loader leaves.
+struct OwnWarp {
+  ir::Body code = {};
+  std::string why = {};                                     // there is nothing that it can do
+  std::vector<std::pair<ir::VarId, ir::VarId>> names = {};  // of those who compute, and what it calls the same
+};
+
 // Every tile of the grid gets a cluster of so many blocks, by a dimension of its own. Each runs a contiguous part of
 // the loop's turns, those before the others one more where they do not divide evenly; then all but the first write
 // their sums to its shared memory, each to a tile of its own, and it adds them in the order of the blocks and does the
@@ -46,6 +53,8 @@ struct ScheduleCode {
   const plan::Schedule* of;
   // Of a launch whose rings are not found yet, clears in gemms included.
   Ending (*shape)(ir::TileProgram&, ir::Launch&, const plan::Use&) = nullptr;
+  // Of the code of so many warps that compute, which is otherwise as it will be.
+  OwnWarp (*part)(ir::TileProgram&, const ir::Launch&, const plan::Use&, int64_t warps, ir::Body& compute) = nullptr;
   // Of schedules that plan the whole launch; why what is written cannot be, where that may happen.
   void (*write)(const plan::Plan&, ir::TileProgram&, ir::Launch&) = nullptr;
   std::string (*misfit)(const plan::Plan&, ir::TileProgram, size_t launch) = nullptr;
