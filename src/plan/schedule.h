@@ -73,8 +73,9 @@ extern const Schedule kTilesAhead;  // blocks whose own threads bring the next t
 extern const Schedule kSplit;       // blocks of a cluster that share the turns of a loop (split_turns.cpp)
 extern const Schedule kStreamK;     // blocks that take runs of turns, wherever tiles begin (stream_k.cpp)
 extern const Schedule kPairs;       // pairs of blocks that share a tile of a ring (pairs.cpp)
+extern const Schedule kStoreRole;   // a warp that stores what loops leave in their turns (store_role.cpp)
 
 // In the order in which they are asked, and change a launch.
-inline constexpr std::array kSchedules = {&kSharedRows, &kTilesAhead, &kSplit, &kStreamK, &kPairs};
+inline constexpr std::array kSchedules = {&kSharedRows, &kTilesAhead, &kSplit, &kStreamK, &kPairs, &kStoreRole};
 
 }  // namespace tilewright::plan

@@ -37,6 +37,12 @@ Ending stream_k(ir::TileProgram& program, ir::Launch& launch, const plan::Use& u
 // grid has one more, whose block leaves nothing.
 Ending pair_blocks(ir::TileProgram& program, ir::Launch& launch, const plan::Use& use);
 
+// What loops leave in their turns by TMA, another warp stores: those who compute hand it a tile in shared memory by a
+// pair of mbarriers, at one of so many places, and wait for nothing else. It runs the loops and conditions around the
+// stores, which must not be known to the computing threads alone.
+OwnWarp store_role(ir::TileProgram& program, const ir::Launch& launch, const plan::Use& use, int64_t warps,
+                   ir::Body& compute);
+
 // The launch as a loop over tiles: at its head the copies of the rings, to shared tiles from which fragments are then
 // filled where the program fills them. Where blocks draw tiles, the copies run ahead; else the loop is pipelined by as
 // many stages as the rings have slots, and async_rings lets them run ahead, or says why it cannot.
@@ -66,6 +72,7 @@ inline constexpr ScheduleCode kScheduleCode[] = {
     {.of = &plan::kSplit, .shape = split_turns},
     {.of = &plan::kStreamK, .shape = stream_k},
     {.of = &plan::kPairs, .shape = pair_blocks},
+    {.of = &plan::kStoreRole, .part = store_role},
 };
 static_assert(std::size(kScheduleCode) == plan::kSchedules.size());
 
