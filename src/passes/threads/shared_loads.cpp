@@ -154,7 +154,8 @@ Body without_lanes_in_quotients(const Body& body, VarId lane, Lowering& l) {
     const int64_t d = constant_int(n->b).value_or(0);
     if (d < 2) return std::nullopt;
     const int64_t power = d & -d;  // the largest of two in d
-    if (const auto apart = power == d ? lanes_apart(n->a, d, lane, l) : std::nullopt) {
+    const bool is_below = power == d && parted(n->a, d, lane, l);
+    if (const auto apart = power == d && !is_below ? lanes_apart(n->a, d, lane, l) : std::nullopt) {
       const Expr of_lanes = binary(n->op, apart->rest, n->b);
       return n->op == BinaryOp::FloorMod ? of_lanes : add(binary(BinaryOp::FloorDiv, apart->whole, n->b), of_lanes);
     }
