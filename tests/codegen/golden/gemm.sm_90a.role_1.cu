@@ -45,7 +45,7 @@
         for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
           alignas(16) uint16_t C_local_staged_vector[2];
           __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&C_local_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 8192 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)C_local_staged_vector;
+          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ (r_1 & 7) * 8) + r * 512 + (r_1 >> 3) * 8192] = *(const uint32_t*)C_local_staged_vector;
         }
       }
       tw_fence_async_shared();

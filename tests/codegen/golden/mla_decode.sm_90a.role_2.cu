@@ -242,7 +242,7 @@
           for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
             S_shared_handed_vector[r_2] = S_shared[r * 2 + r_1 * 4 + r_2];
           }
-          *(uint32_t*)&S_shared_handed[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (thread & 3) * 2 + (r_1 * 8 ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)S_shared_handed_vector;
+          *(uint32_t*)&S_shared_handed[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)S_shared_handed_vector;
         }
       }
       #pragma unroll
@@ -397,7 +397,7 @@
       for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
         alignas(16) uint16_t Q_shared_right_vector[2];
         __float22bfloat162_rn(Q_shared_right_vector, acc_o[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4 + 1]);
-        *(uint32_t*)&Q_shared_right[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (r_1 * 8 + (thread & 3) * 2 >> 6) * 4096 + ((r_1 * 8 + (thread & 3) * 2 & 63) ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)Q_shared_right_vector;
+        *(uint32_t*)&Q_shared_right[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ (r_1 & 7) * 8) + r * 512 + (r_1 >> 3) * 4096] = *(const uint32_t*)Q_shared_right_vector;
       }
     }
     tw_fence_async_shared();

@@ -51,7 +51,7 @@
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
           alignas(16) uint16_t C_local_staged_vector[2];
           __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&C_local_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (thread & 3) * 2 + (r_1 * 8 ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)C_local_staged_vector;
+          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)C_local_staged_vector;
         }
       }
       tw_fence_async_shared();
@@ -70,7 +70,7 @@
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
           alignas(16) uint16_t C_local_staged_vector[2];
           __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 32], C_local[r * 2 + r_1 * 4 + 33]);
-          *(uint32_t*)&C_local_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (thread & 3) * 2 + (r_1 * 8 ^ ((((thread & 31) >> 2) * 64 >> 3) & 56)) + 8192] = *(const uint32_t*)C_local_staged_vector;
+          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512 + 8192] = *(const uint32_t*)C_local_staged_vector;
         }
       }
       tw_fence_async_shared();
@@ -89,7 +89,7 @@
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
           alignas(16) uint16_t C_local_staged_vector[2];
           __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 64], C_local[r * 2 + r_1 * 4 + 65]);
-          *(uint32_t*)&C_local_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (thread & 3) * 2 + (r_1 * 8 ^ ((((thread & 31) >> 2) * 64 >> 3) & 56))] = *(const uint32_t*)C_local_staged_vector;
+          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)C_local_staged_vector;
         }
       }
       tw_fence_async_shared();
@@ -108,7 +108,7 @@
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
           alignas(16) uint16_t C_local_staged_vector[2];
           __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 96], C_local[r * 2 + r_1 * 4 + 97]);
-          *(uint32_t*)&C_local_staged[(thread >> 5) * 1024 + r * 512 + ((thread & 31) >> 2) * 64 + (thread & 3) * 2 + (r_1 * 8 ^ ((((thread & 31) >> 2) * 64 >> 3) & 56)) + 8192] = *(const uint32_t*)C_local_staged_vector;
+          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512 + 8192] = *(const uint32_t*)C_local_staged_vector;
         }
       }
       tw_fence_async_shared();

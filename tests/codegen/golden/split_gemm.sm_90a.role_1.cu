@@ -49,7 +49,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -70,7 +70,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 16];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256 + 4096] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -92,7 +92,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 32];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -114,7 +114,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 48];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256 + 4096] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -136,7 +136,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 64];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -158,7 +158,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 80];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256 + 4096] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -180,7 +180,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 96];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28))] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
@@ -202,7 +202,7 @@
         for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
           C_local_staged_vector[r_2] = C_local[r * 2 + r_1 * 4 + r_2 + 112];
         }
-        *(float2*)&C_local_staged[(thread >> 5) * 512 + r * 256 + ((thread & 31) >> 2) * 32 + (r_1 * 8 + (thread & 3) * 2 ^ ((((thread & 31) >> 2) * 32 >> 3) & 28)) + 4096] = *(const float2*)C_local_staged_vector;
+        *(float2*)&C_local_staged[(((thread >> 5) * 512 + (thread >> 2 & 7) * 32 + (thread & 3) * 2 ^ (thread >> 2 & 7) * 4) ^ r_1 * 8) + r * 256 + 4096] = *(const float2*)C_local_staged_vector;
       }
     }
     tw_fence_async_shared();
