@@ -85,11 +85,13 @@ PreferredLayouts preferred_layouts(const GemmSpec& spec, VectorAxis axis) {
   const OperandLayout vectors = OperandLayout::panels(kernel.element, vector_axis, width, kernel.interleave);
   const int64_t broadcast_extent = swapped ? spec.n : spec.m;
   // A pair along k is broadcast as one word. Rows along k have it already; otherwise rows are interleaved, in one
-  // panel, but for tiles, which want rows along k alone.
+  // panel. Tiles want rows along k alone: what does not have them lies tile by tile.
   const bool along_k = broadcast_axis == 0;
-  const OperandLayout broadcast = kernel.interleave == 1 || along_k || kernel.tiles()
-                                      ? padded_rows(kernel.element, along_k ? spec.k : broadcast_extent)
-                                      : OperandLayout::panels(kernel.element, broadcast_axis, broadcast_extent, 2);
+  OperandLayout broadcast = padded_rows(kernel.element, along_k ? spec.k : broadcast_extent);
+  if (!along_k && kernel.tiles())
+    broadcast = OperandLayout::panels(kernel.element, broadcast_axis, kTileRows, kTileSteps * kernel.interleave);
+  else if (!along_k && kernel.interleave > 1)
+    broadcast = OperandLayout::panels(kernel.element, broadcast_axis, broadcast_extent, 2);
   const OperandLayout c = OperandLayout::panels(spec.c, swapped ? 0 : 1, width);
   return swapped ? PreferredLayouts{vectors, broadcast, c} : PreferredLayouts{broadcast, vectors, c};
 }

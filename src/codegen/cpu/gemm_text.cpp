@@ -45,7 +45,8 @@ struct View {
 // Strides, in elements, at which the kernel walks an operand.
 struct Walk {
   bool packed = false;       // in the function's own buffer
-  int64_t outer_stride = 0;  // between rows of the broadcast operand
+  int64_t outer_stride = 0;  // between rows of the broadcast operand; of tiles: a row's part of those above it
+  int64_t row_stride = 0;    // between rows of one tile
   int64_t panel_stride = 0;  // between panels of the vector operand
   int64_t step_stride = 0;   // between steps of k
 };
@@ -137,20 +138,25 @@ void GemmWriter::choose_walks() {
   const auto matches = [&](const View& view) { return same_bits(view.layout.stored, kernel_.element); };
   const bool x_panel =
       !kernel_.tiles() && x_.has_panels_along_outer() && x_.layout.width >= i_ && x_.layout.interleave == interleave;
+  const bool x_tiles = kernel_.tiles() && x_.has_panels_along_outer() && x_.layout.width == kTileRows &&
+                       x_.layout.interleave == kTileSteps * interleave;
   if (matches(x_) && x_.has_fixed_strides() && (interleave == 1 || x_.k_stride() == 1)) {
-    x_walk_ = {false, x_.outer_stride(), 0, x_.k_stride() * interleave};
+    x_walk_ = {false, x_.outer_stride(), x_.outer_stride(), 0, x_.k_stride() * interleave};
+  } else if (matches(x_) && x_tiles) {
+    x_walk_ = {false, groups * interleave, kTileSteps * interleave, 0, kTileRows * interleave};
   } else if (matches(x_) && x_panel) {
-    x_walk_ = {false, interleave, 0, x_.layout.width * interleave};
+    x_walk_ = {false, interleave, interleave, 0, x_.layout.width * interleave};
   } else {
-    x_walk_ = {true, groups * interleave + 64 / (kernel_.element.bits / 8), 0, interleave};
+    const int64_t row = groups * interleave + 64 / (kernel_.element.bits / 8);
+    x_walk_ = {true, row, row, 0, interleave};
   }
   const bool y_panels = y_.has_panels_along_outer() && y_.layout.width == width && y_.layout.interleave == interleave;
   if (matches(y_) && y_panels) {
-    y_walk_ = {false, 0, groups * width * interleave, width * interleave};
+    y_walk_ = {false, 0, 0, groups * width * interleave, width * interleave};
   } else if (matches(y_) && y_.has_fixed_strides() && y_.outer_stride() == 1 && interleave == 1 && j_ % width == 0) {
-    y_walk_ = {false, 0, width, y_.k_stride()};
+    y_walk_ = {false, 0, 0, width, y_.k_stride()};
   } else {
-    y_walk_ = {true, 0, groups * width * interleave, width * interleave};
+    y_walk_ = {true, 0, 0, groups * width * interleave, width * interleave};
   }
 }
 
@@ -250,7 +256,7 @@ void GemmWriter::write_tile_kernel(int64_t rows) {
   for (const Sums& s : sums) {
     if (s.vector == 0)
       line("    tw_tile_load({}, x + k * {} + {}, {});", 4 + s.tile / 2, x_walk_.step_stride,
-           s.row * x_walk_.outer_stride, x_walk_.outer_stride * size);
+           s.row * x_walk_.outer_stride, x_walk_.row_stride * size);
     line("    {}({}, {}, {});", step_name(kernel_), s.tile, 4 + s.tile / 2, 6 + s.vector);
   }
   line("  }}");
@@ -379,13 +385,16 @@ void GemmWriter::write_groups(int64_t rows, int64_t begin, int64_t end, bool run
 }
 
 GemmText GemmWriter::write() {
-  // As few groups as the registers allow, of nearly equal size: `taller` ones of one row more than the rest.
-  const int64_t groups = ceil_div(i_, kernel_.rows), rows = ceil_div(i_, groups), taller = i_ - (rows - 1) * groups;
+  // As few groups as the registers allow, of nearly equal size: the first of one row more than the rest. Those of tiles
+  // are whole tiles as far as there are.
+  const int64_t groups = ceil_div(i_, kernel_.rows);
+  int64_t rows = ceil_div(i_, groups), others = rows - 1, end = (i_ - others * groups) * rows;
+  if (kernel_.tiles()) rows = std::min<int64_t>(i_, kernel_.rows), others = i_ % rows, end = i_ - others;
   const int64_t steps = spec_.k / kernel_.interleave, panels = ceil_div(j_, kernel_.width());
   const bool runs = direct_ && direct_last_ && steps > kLongestRun && spec_.k % kernel_.interleave == 0;
   text_ += step_definition(kernel_);
   write_kernel(rows);
-  if (taller < groups) write_kernel(rows - 1);
+  if (end < i_) write_kernel(others);
   if (!direct_ || !direct_last_) write_update();
   const auto buffer = [&](std::string_view operand, int64_t elements) {
     line("static __thread {} {}_{}[{}] __attribute__((aligned(64)));", element_, name_, operand, elements);
@@ -407,8 +416,8 @@ GemmText GemmWriter::write() {
     line("  for (int64_t k0 = 0; k0 < {}; k0 += {}) {{", steps, kRun);
     line("    const int64_t steps = {0} - k0 < {1} ? {0} - k0 : {1};", steps, kRun);
   }
-  write_groups(rows, 0, taller * rows, runs);
-  write_groups(rows - 1, taller * rows, i_, runs);
+  write_groups(rows, 0, end, runs);
+  write_groups(others, end, i_, runs);
   if (runs) line("  }}");
   if (kernel_.tiles()) line("  tw_tile_release();");
   line("}}\n");

@@ -145,7 +145,7 @@ class Transposing {
   std::optional<CopyNest> copy_nest(const Stmt& s) const {
     const auto* f = s.as<For>();
     const auto* g = f && f->body.size() == 1 ? f->body[0].as<For>() : nullptr;
-    const bool any_order = g && (g->kind == LoopKind::Vectorized || g->kind == LoopKind::Serial);
+    const bool any_order = g && g->kind != LoopKind::Grid && g->kind != LoopKind::Pipelined;
     if (!any_order || constant_int(f->begin) != 0 || constant_int(g->begin) != 0) return std::nullopt;
     const auto* parts = g->body.size() == 1 ? g->body[0].as<For>() : nullptr;
     if (parts && (constant_int(parts->begin) != 0 || constant_int(parts->extent) != 2)) return std::nullopt;
