@@ -11,6 +11,7 @@
 #include "ir/buffer_vars.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fuse/panels.h"
 #include "passes/lower/lowering.h"
 #include "passes/lower/strands.h"
 #include "scalar/convert.h"
@@ -27,7 +28,8 @@ namespace {
 // Names that a kernel's text uses itself.
 const std::set<std::string>& reserved_names() {
   static const std::set<std::string> set = [] {
-    std::set<std::string> names{"blocks", "run", "place", "values", "old", "index", "tw_stream", "tw_line", "meetings"};
+    std::set<std::string> names{"blocks", "run",       "place",   "values",   "old",
+                                "index",  "tw_stream", "tw_line", "meetings", "tiles"};
     for (const std::string& piece : piece_names()) names.insert(piece);
     return names;
   }();
@@ -222,9 +224,12 @@ class CpuText final : public LaneLoops {
     return b.tile ? b.tile->element : b.type;
   }
   std::string start(const Region& r) {
-    // Of a tile all, which need not be the first of its memory.
+    // Of a tile all, or a panel; which need not be the first of its memory.
     const Buffer& b = program_.buffer(r.buffer);
-    const std::string at = text(offset(r.buffer, b.tile ? std::vector<Expr>(b.rank(), wide(0)) : r.min));
+    std::vector<Expr> index = r.min;
+    if (b.tile) index.assign(b.rank(), wide(0));
+    if (b.tile && b.tile->width > 0) index[0] = passes::panel_of(r, b);
+    const std::string at = text(offset(r.buffer, index));
     return at == "0ll" ? pointer(r.buffer) : pointer(r.buffer) + " + " + at;
   }
   static std::string layout_name(const OperandLayout& l) {
@@ -232,7 +237,7 @@ class CpuText final : public LaneLoops {
     if (l.form == OperandLayout::Form::Panels) return fmt::format("in panels of {}{}", l.width, interleaved);
     return fmt::format("strided ({}, {})", l.row_stride, l.column_stride);
   }
-  void gemm(const Gemm& n, const SourceLocation& at) {
+  GemmSpec spec_of(const Gemm& n) const {
     auto extent = [](const Region& r, size_t from_end) { return *constant_int(r.extent[r.extent.size() - from_end]); };
     GemmSpec spec;
     spec.m = extent(n.c, 2), spec.n = extent(n.c, 1);
@@ -245,10 +250,22 @@ class CpuText final : public LaneLoops {
     spec.transpose_a = n.transpose_a, spec.transpose_b = n.transpose_b;
     spec.clear = static_cast<bool>(n.clear);
     spec.features = vector_features(features_);
+    if (n.next.present()) spec.fetch_lines = n.next.rows * ((n.next.bytes + 63) / 64);
+    return spec;
+  }
+  bool has_tiles(const Launch& launch) const {
+    bool found = false;
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* n = s.as<Gemm>();
+      found = found || (n && uses_tiles(spec_of(*n)));
+    });
+    return found;
+  }
+  void gemm(const Gemm& n, const SourceLocation& at) {
+    const GemmSpec spec = spec_of(n);
     std::string next;
     if (n.next.present()) {
       uses_memory_ = true;
-      spec.fetch_lines = n.next.rows * ((n.next.bytes + 63) / 64);
       const std::string first = text(n.next.first), second = text(n.next.second);
       next = fmt::format(", {{(const char*){}, (int64_t)({} - {}), {}, 0}}", first, second, first, n.next.bytes);
     }
@@ -266,7 +283,9 @@ class CpuText final : public LaneLoops {
                                g.updates_elements});
     pieces_.insert(g.pieces.begin(), g.pieces.end());
     if (gemm_names_.insert(g.name).second) gemms_.push_back(g.definition);
-    line(fmt::format("{}({}, {}, {}{});", g.name, start(n.a), start(n.b), start(n.c), next));
+    // Code that takes turns with other code does not keep its tiles meanwhile.
+    const char* here = g.tiles && takes_turns_ ? "tw_use_tiles(), " : "";
+    line(fmt::format("{}{}({}, {}, {}{});", here, g.name, start(n.a), start(n.b), start(n.c), next));
   }
 
   static Expr wide(int64_t value) { return ir::constant(i64, value); }
@@ -496,6 +515,7 @@ class CpuText final : public LaneLoops {
     declare_globals(used);
     declare_tiles(used);
     declare_meetings(launch);
+    if (!takes_turns_ && has_tiles(launch)) line("const tw_use_tiles tiles;");
     body(grid.body);
     close();
     names_.close();

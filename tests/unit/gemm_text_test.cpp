@@ -323,9 +323,9 @@ void check(const std::vector<GemmSpec>& specs, const VectorFeatures& features, b
     if (names.insert(text.name).second) definitions += text.definition;
     callers += fmt::format(
         "extern \"C\" __attribute__((visibility(\"default\"))) void run_{}(const void* a, const void* b, void* c) {{\n "
-        " {}((const {}*)a, (const {}*)b, ({}*)c",
-        i, text.name, storage_type(s.a_layout.stored), storage_type(s.b_layout.stored),
-        storage_type(s.c_layout.stored));
+        " {}{}((const {}*)a, (const {}*)b, ({}*)c",
+        i, text.tiles ? "const tw_use_tiles tiles;\n  " : "", text.name, storage_type(s.a_layout.stored),
+        storage_type(s.b_layout.stored), storage_type(s.c_layout.stored));
     for (const OperandLayout& layout : {s.a_layout, s.b_layout, s.c_layout}) {
       if (has_open_stride(layout)) callers += fmt::format(", {}", kOpenStride);
     }
@@ -563,6 +563,18 @@ TEST_P(GemmTextTest, ChainedGemmsShareALayout) {
   // K and V keep their rows.
   EXPECT_EQ(preferred_layouts(scores, VectorAxis::M).b.form, OperandLayout::Form::Strided);
   EXPECT_EQ(preferred_layouts(output, VectorAxis::M).b.form, OperandLayout::Form::Strided);
+}
+
+// AMX reads rows along k alone: V comes to it tile by tile, and no product transposes it.
+TEST(GemmLayoutTest, WhatTilesReadAcrossRowsLiesTileByTile) {
+  VectorFeatures amx;
+  amx.avx2 = amx.fma = amx.avx512 = amx.avx512_bf16 = amx.amx = true;
+  const GemmSpec output = make_spec(64, 40, 96, bf16, bf16, f32, amx);
+  const OperandLayout v = preferred_layouts(output, VectorAxis::M).b;
+  EXPECT_EQ(v, OperandLayout::panels(bf16, 1, 16, 32));
+  const GemmText text = gemm_text(with_preferred(output, VectorAxis::M));
+  EXPECT_TRUE(text.tiles && uses_tiles(with_preferred(output, VectorAxis::M)));
+  EXPECT_FALSE(text.packs_a || text.packs_b);
 }
 
 TEST(GemmLayoutTest, OffsetsAreDistinctAndTheTextAgrees) {

@@ -65,7 +65,6 @@ class GemmWriter {
   void begin_kernel(int64_t rows);
   std::string fetches(int64_t steps) const;
   void write_tile_shapes(int64_t rows);
-  void configure_tiles(int64_t rows);
   std::string kernel_step(int64_t rows, bool half) const;
   void write_update();
   void write_packing();
@@ -213,7 +212,9 @@ std::string GemmWriter::fetches(int64_t steps) const {
 }
 
 // The rows and bytes of each tile, as ldtilecfg reads them: 0 to 3 hold sums, 4 and 5 rows of x, 6 and 7 columns of y.
+// Only where some end early.
 void GemmWriter::write_tile_shapes(int64_t rows) {
+  if (rows % kTileRows == 0) return;
   std::vector<int64_t> bytes(64, 0);
   const int64_t first = std::min<int64_t>(rows, kTileRows), second = rows - first;
   const std::array<int64_t, 8> heights = {first, first, second, second, first, second, kTileSteps, kTileSteps};
@@ -223,8 +224,6 @@ void GemmWriter::write_tile_shapes(int64_t rows) {
   line("static const uint8_t {}_tiles_{}[64] __attribute__((aligned(64))) = {{{}}};", name_, rows,
        fmt::join(bytes, ", "));
 }
-
-void GemmWriter::configure_tiles(int64_t rows) { line("  tw_tile_configure({}_tiles_{});", name_, rows); }
 
 // Likewise, of tiles: rows of x against columns of y, which come in panels.
 void GemmWriter::write_tile_kernel(int64_t rows) {
@@ -375,13 +374,15 @@ void GemmWriter::write_call(int64_t rows, const std::string& panels, bool direct
 void GemmWriter::write_groups(int64_t rows, int64_t begin, int64_t end, bool runs) {
   if (begin == end) return;
   const std::string indent = runs ? "    " : "  ";
-  if (kernel_.tiles()) configure_tiles(rows);
+  const bool end_early = kernel_.tiles() && rows % kTileRows != 0;
+  if (end_early) line("{}tw_tile_configure({}_tiles_{});", indent, name_, rows);
   const int64_t panels = ceil_div(j_, kernel_.width());
   const int64_t whole = direct_ ? (direct_last_ ? panels : panels - 1) : 0;
   line("{}for (int64_t i = {}; i < {}; i += {}) {{", indent, begin, end, rows);
   if (whole > 0) write_call(rows, fmt::format("0; p < {}", whole), true, runs, indent + "  ");
   if (whole < panels) write_call(rows, fmt::format("{}; p < {}", whole, panels), false, runs, indent + "  ");
   line("{}}}", indent);
+  if (end_early) line("{}tw_tile_configure(tw_whole_tiles);", indent);
 }
 
 GemmText GemmWriter::write() {
@@ -419,10 +420,9 @@ GemmText GemmWriter::write() {
   write_groups(rows, 0, end, runs);
   write_groups(others, end, i_, runs);
   if (runs) line("  }}");
-  if (kernel_.tiles()) line("  tw_tile_release();");
   line("}}\n");
   GemmText result;
-  result.name = name_;
+  result.name = name_, result.tiles = kernel_.tiles();
   result.definition = std::move(text_);
   result.pieces = std::move(pieces_);
   result.kernel = fmt::format("{}, {} x {}", kernel_.code(), rows, kernel_.width());
@@ -450,6 +450,8 @@ std::optional<std::string> gemm_unsupported(DType a, DType b, DType c) {
   }
   return std::nullopt;
 }
+
+bool uses_tiles(const GemmSpec& spec) { return choose_kernel(spec, vector_axis(spec)).tiles(); }
 
 GemmText gemm_text(const GemmSpec& spec) {
   check_internal(spec.m > 0 && spec.n > 0 && spec.k > 0, "gemm of {} x {} x {}", spec.m, spec.n, spec.k);

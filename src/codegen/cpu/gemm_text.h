@@ -108,6 +108,7 @@ struct GemmText {
   // the storage types of the layouts (storage_type()), a row stride for each layout that leaves it open, and what is to
   // be fetched (memory.text.h). Equal specs give equal text; texts of different names may stand in one file.
   std::string definition;
+  bool tiles = false;            // called where there is a tw_use_tiles (tiles.text.h)
   std::set<std::string> pieces;  // scalar pieces (scalar/pieces.h) that must stand before the definition
   // For reports: the instructions and the block of C in registers ("avx512_fma, 13 x 32"), and the slow paths taken.
   std::string kernel;
@@ -115,5 +116,6 @@ struct GemmText {
   bool updates_elements = false;          // some or all of C is updated element by element
 };
 GemmText gemm_text(const GemmSpec& spec);
+bool uses_tiles(const GemmSpec& spec);  // what its text says of tiles
 
 }  // namespace tilewright

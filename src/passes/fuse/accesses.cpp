@@ -3,6 +3,7 @@
 #include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/fuse/panels.h"
 
 namespace tilewright::passes {
 
@@ -18,7 +19,17 @@ void add_loads(const Expr& e, Accesses& out) {
   });
 }
 
-void add(const Stmt& s, Accesses& out) {
+// Of a tile in panels the panel, if there is one; else anywhere.
+void add_region(const Region& r, bool write, const ProgramTables& program, Accesses& out) {
+  const Buffer& b = program.buffer(r.buffer);
+  ElementAccess access{r.buffer, std::vector<Expr>(b.rank()), write};
+  const bool one = b.tile && b.tile->width > 0 &&
+                   constant_int(r.extent[static_cast<size_t>(b.tile->axis)]).value_or(0) <= b.tile->width;
+  if (one) access.index[0] = panel_of(r, b);
+  out.list.push_back(std::move(access));
+}
+
+void add(const Stmt& s, const ProgramTables& program, Accesses& out) {
   for_each_expr(s, [&](const Expr& e) { add_loads(e, out); });
   if (const auto* n = s.as<Store>()) {
     out.list.push_back({n->to.buffer, n->to.indices, true});
@@ -29,11 +40,14 @@ void add(const Stmt& s, Accesses& out) {
     out.bound.insert(n->var);
   } else if (const auto* n = s.as<For>()) {
     out.bound.insert(n->var);
+  } else if (const auto* n = s.as<Gemm>(); n && n->completion.immediate() && !n->next.present() && !n->is_sparse()) {
+    for (const Region* r : {&n->a, &n->b, &n->c}) add_region(*r, r == &n->c, program, out);
+    out.sums.insert(n->c.buffer);
   } else if (!s.as<If>()) {
     out.opaque = true;
   }
   for_each_body(s, [&](const Body& b) {
-    for (const Stmt& inner : b) add(inner, out);
+    for (const Stmt& inner : b) add(inner, program, out);
   });
 }
 
@@ -87,14 +101,14 @@ std::set<VarId> joined(const std::set<VarId>& a, const std::set<VarId>& b) {
 
 }  // namespace
 
-Accesses accesses_of(const Stmt& s) {
+Accesses accesses_of(const Stmt& s, const ProgramTables& program) {
   Accesses out;
-  add(s, out);
+  add(s, program, out);
   return out;
 }
-Accesses accesses_of(const Body& body) {
+Accesses accesses_of(const Body& body, const ProgramTables& program) {
   Accesses out;
-  for (const Stmt& s : body) add(s, out);
+  for (const Stmt& s : body) add(s, program, out);
   return out;
 }
 
@@ -143,6 +157,7 @@ bool Dependences::commute(const Accesses& a, const Accesses& b) const {
       if (x.buffer != y.buffer || x.index.size() != y.index.size()) return false;
       bool apart = false;
       for (size_t d = 0; d < x.index.size() && !apart; ++d) {
+        if (!x.index[d] || !y.index[d]) continue;
         const auto g = gap(linear(x.index[d], {}, bound), linear(y.index[d], {}, bound), ranges_);
         apart = g && (g->low > 0 || g->high < 0);
       }
@@ -161,6 +176,7 @@ bool Dependences::only_at_same_iteration(const Accesses& a, const Accesses& b, V
       // coefficient * (i - j) = gap, and a gap smaller than the coefficient leaves i = j alone.
       bool same = false;
       for (size_t d = 0; d < x.index.size() && !same; ++d) {
+        if (!x.index[d] || !y.index[d]) continue;
         const Linear p = linear(x.index[d], iteration, bound), q = linear(y.index[d], iteration, bound);
         if (p.coefficient != q.coefficient) continue;
         const auto g = gap(p, q, ranges_);

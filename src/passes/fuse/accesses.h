@@ -7,18 +7,19 @@ namespace tilewright::passes {
 
 struct ElementAccess {
   ir::BufferId buffer;
-  std::vector<ir::Expr> index;
+  std::vector<ir::Expr> index;  // none in a dimension: anywhere
   bool write = false;
 };
 
 struct Accesses {
   std::vector<ElementAccess> list;
   std::set<ir::VarId> bound, used;  // variables
-  bool opaque = false;              // jumps, prints, gemms: its place is where it stands
+  std::set<ir::BufferId> sums;      // that products add to
+  bool opaque = false;              // jumps, prints: its place is where it stands
 };
 
-Accesses accesses_of(const ir::Stmt& s);
-Accesses accesses_of(const ir::Body& body);
+Accesses accesses_of(const ir::Stmt& s, const ir::ProgramTables& program);
+Accesses accesses_of(const ir::Body& body, const ir::ProgramTables& program);
 
 // Ranges of the variables of a body: of loops, and of what Lets bind. A variable of several loops gets the widest.
 void note_ranges(const ir::Body& body, Intervals& ranges);

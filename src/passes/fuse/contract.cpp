@@ -4,6 +4,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
+#include "passes/fuse/panels.h"
 
 namespace tilewright::passes {
 
@@ -46,6 +47,7 @@ class Contract {
     for (uint32_t i = 0, n = static_cast<uint32_t>(program_.buffers.size()); i < n; ++i)
       if (may_shrink({i}, block)) separate({i}, block);
     for (uint32_t i = 0; i < program_.buffers.size(); ++i) {
+      if (may_keep_one_panel({i})) keep_one_panel({i}, block);
       if (!may_shrink({i}, block)) continue;
       shrink({i}, block);
       if (program_.buffer({i}).rank() > 0 && is_one_element({i}, block))
@@ -161,6 +163,12 @@ class Contract {
   }
   // Is all of the tile written for certain, before the statement reads any of it?
   bool fills(const Stmt& s, BufferId id, const std::vector<char>& single, Nest& nest) const {
+    if (const auto* n = s.as<Gemm>())
+      return n->clear && n->c.buffer == id && n->a.buffer != id && n->b.buffer != id && single[0] != 0;
+    if (const auto* n = s.as<If>()) {
+      auto first = [&](const Body& b) { return b.size() == 1 && b[0].as<Gemm>() && fills(b[0], id, single, nest); };
+      return first(n->then_body) && first(n->else_body);
+    }
     if (const auto* n = s.as<Store>()) {
       if (n->to.buffer != id || reads(s, id)) return false;
       const Buffer& b = program_.buffer(id);
@@ -280,6 +288,74 @@ class Contract {
     out.resize(at + 1);
     out.insert(out.end(), behind.begin(), behind.end());
     return out;
+  }
+
+  // ---- tiles of products
+  bool may_keep_one_panel(BufferId id) const {
+    const Buffer& b = program_.buffer(id);
+    if (b.launch != launch_ || b.is_view() || !b.tile || b.tile->width == 0) return false;
+    if (b.space != Space::Shared && b.space != Space::Fragment) return false;
+    return std::ranges::none_of(program_.buffers, [&](const Buffer& x) { return x.is_view() && x.root == id; });
+  }
+  // Where only iterations of one loop use the tile, each its own panel, and none reads what another has left.
+  void keep_one_panel(BufferId id, Body& block) {
+    const Body* body = &block;
+    while (true) {
+      const Stmt* only = nullptr;
+      size_t count = 0;
+      for (const Stmt& s : *body)
+        if (mentions(s, id)) only = &s, ++count;
+      const auto* f = count == 1 ? only->as<For>() : nullptr;
+      if (!f) return;
+      if (uses_own_panel(*f, id)) break;
+      body = &f->body;
+    }
+    Buffer& b = program_.buffers[id.index];
+    const auto axis = static_cast<size_t>(b.tile->axis);
+    b.shape[0] = constant(b.shape[0]->type, int64_t{1});
+    (axis == 0 ? b.tile->rows : b.tile->columns) = b.tile->width;
+    auto first = [&](std::vector<Expr> index) {
+      index[0] = constant(i64, int64_t{0});
+      return index;
+    };
+    block = rewrite_exprs(block, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      return n && n->buffer == id ? std::optional(load(id, first(n->indices), e->type)) : std::nullopt;
+    });
+    block = rewrite(block, [&](const Stmt& s) -> std::optional<Body> {
+      if (const auto* n = s.as<Store>(); n && n->to.buffer == id)
+        return Body{make_stmt(Store{{id, first(n->to.indices)}, n->value}, s->location)};
+      const auto* n = s.as<Gemm>();
+      if (!n || !mentions(s, id)) return std::nullopt;
+      Gemm g = *n;
+      for (Region* r : {&g.a, &g.b, &g.c})
+        if (r->buffer == id) r->min[axis] = constant(i64, int64_t{0});
+      return Body{make_stmt(std::move(g), s->location)};
+    });
+  }
+  bool uses_own_panel(const For& f, BufferId id) const {
+    const Buffer& b = program_.buffer(id);
+    bool own = !rebound(f);
+    auto note = [&](const Expr& number) {
+      const Var* v = number ? analysis::variable_of(number) : nullptr;
+      own = own && v && v->id == f.var;
+    };
+    for_each_index(f.body, id, [&](const std::vector<Expr>& index) { note(index[0]); });
+    walk(f.body, [&](const Stmt& s) {
+      if (const auto* g = s.as<Gemm>()) {
+        for (const Region* r : {&g->a, &g->b, &g->c})
+          if (r->buffer == id) note(has_one_whole_panel(*r, b) ? panel_of(*r, b) : Expr());
+      } else if (!s.as<For>() && !s.as<If>() && !s.as<Store>() && !s.as<Let>()) {
+        own = own && !mentions(s, id);
+      }
+    });
+    return own && writes_first(f.body, id, {1, 0, 0, 0});
+  }
+  static bool has_one_whole_panel(const Region& r, const Buffer& b) {
+    const auto axis = static_cast<size_t>(b.tile->axis), other = 1 - axis;
+    const int64_t across = axis == 0 ? b.tile->columns : b.tile->rows;
+    return r.extent.size() == 2 && constant_int(r.extent[axis]) == b.tile->width && constant_int(r.min[other]) == 0 &&
+           constant_int(r.extent[other]) == across;
   }
 
   void apply(BufferId id, const std::vector<char>& single, bool scoped, Body& block) {

@@ -5,6 +5,7 @@
 #include "passes/fuse/accesses.h"
 #include "passes/fuse/contract.h"
 #include "passes/fuse/index.h"
+#include "passes/fuse/panels.h"
 #include "passes/lower/strands.h"
 
 namespace tilewright::passes {
@@ -38,8 +39,13 @@ class Fuse {
 
   Body body(const Body& in) {
     Body out;
-    for (const Stmt& s : merge_conditions(in)) append(s, out);
-    for (Stmt& s : out) s = inside(s);
+    for (const Stmt& s : merge_conditions(in)) {
+      std::optional<Stmt> panels = by_panels(s, program_);
+      if (panels) note(whole_products_, *panels, s);
+      if (!panels && (panels = panels_under(s))) note(conditional_, *panels, s);
+      append(panels.value_or(s), out);
+    }
+    for (Stmt& s : out) s = inside(alone(s));
     return out;
   }
 
@@ -54,6 +60,48 @@ class Fuse {
       return make_stmt(If{n->condition, body(n->then_body), body(n->else_body)}, s->location);
     if (const auto* n = s.as<While>()) return make_stmt(While{n->condition, body(n->body)}, s->location);
     return s;
+  }
+
+  // What became a loop over panels to join others: by its variable, the loop's one statement and what it was before,
+  // which it is again if nothing joins.
+  using Panels = std::map<VarId, std::pair<Stmt, Stmt>>;
+  void note(Panels& panels, const Stmt& loop, const Stmt& before) {
+    const For& f = *loop.as<For>();
+    ranges_.set(f.var, {0, *constant_int(f.extent) - 1});
+    panels[f.var] = {f.body[0], before};
+  }
+  static bool is_alone(const Panels& panels, const Stmt& s) {
+    const auto* f = s.as<For>();
+    const auto at = f && f->body.size() == 1 ? panels.find(f->var) : panels.end();
+    return at != panels.end() && f->body[0].same(at->second.first);
+  }
+  bool is_products(const Stmt& s) const { return is_alone(whole_products_, s); }
+  Stmt alone(const Stmt& s) const {
+    for (const Panels* panels : {&whole_products_, &conditional_})
+      if (is_alone(*panels, s)) return panels->at(s.as<For>()->var).second;
+    return s;
+  }
+  // A loop over panels under a condition, as one whose panels ask each.
+  std::optional<Stmt> panels_under(const Stmt& s) const {
+    const auto* n = s.as<If>();
+    const auto* f = n && n->else_body.empty() && n->then_body.size() == 1 ? n->then_body[0].as<For>() : nullptr;
+    if (!f || f->kind != LoopKind::Serial || !constant_int(f->extent) || constant_int(f->begin) != 0)
+      return std::nullopt;
+    bool pure = panel_width(*f, program_) > 0;
+    walk(n->condition, [&](const Expr& e) { pure = pure && !e.as<Load>() && !e.as<Address>() && !e.as<Intrinsic>(); });
+    if (!pure) return std::nullopt;
+    For loop = *f;
+    loop.body = {make_stmt(If{n->condition, f->body, {}}, s->location)};
+    return make_stmt(std::move(loop), n->then_body[0]->location);
+  }
+  // Products go by panels for what is made of their sums, or where others do, and not for what brings their operands.
+  bool chains(const Stmt& a, const Accesses& of_a, const Stmt& b, const Accesses& of_b) const {
+    auto follows = [](const Accesses& products, const Accesses& x) {
+      return !x.sums.empty() ||
+             std::ranges::any_of(x.list, [&](const ElementAccess& e) { return products.sums.contains(e.buffer); });
+    };
+    if (is_products(a) && is_products(b)) return false;
+    return (!is_products(a) || follows(of_a, of_b)) && (!is_products(b) || follows(of_b, of_a));
   }
 
   // One question for neighbours that ask the same, if the answer cannot change in between.
@@ -79,10 +127,10 @@ class Fuse {
   // Puts the statement after the others, or into one of them.
   void append(const Stmt& s, Body& out) {
     if (s.as<For>()) {
-      const Accesses mine = accesses_of(s);
+      const Accesses mine = accesses_of(s, program_);
       for (size_t k = out.size(); k-- > 0 && !mine.opaque;) {
         if (out[k].as<For>() && join(out, k, s, mine)) return;
-        if (!out[k].as<For>() && accesses_of(out[k]).opaque) break;
+        if (!out[k].as<For>() && accesses_of(out[k], program_).opaque) break;
       }
     }
     out.push_back(s);
@@ -90,12 +138,12 @@ class Fuse {
 
   // Fuses `s` with out[k], if what stands between can go in front of out[k] or stay behind both.
   bool join(Body& out, size_t k, const Stmt& s, const Accesses& mine) {
-    const Accesses first = accesses_of(out[k]);
-    if (first.opaque || !shares_tile(first, mine)) return false;
+    const Accesses first = accesses_of(out[k], program_);
+    if (first.opaque || !shares_tile(first, mine) || !chains(out[k], first, s, mine)) return false;
     std::vector<Accesses> staying;
     Body before, after;
     for (size_t t = k + 1; t < out.size(); ++t) {
-      const Accesses between = accesses_of(out[t]);
+      const Accesses between = accesses_of(out[t], program_);
       const bool moves = dependences_.commute(first, between) &&
                          std::all_of(staying.begin(), staying.end(),
                                      [&](const Accesses& a) { return dependences_.commute(a, between); });
@@ -127,7 +175,7 @@ class Fuse {
   std::optional<Body> fuse(const Stmt& a, const Stmt& b) {
     const For &f = *a.as<For>(), &g = *b.as<For>();
     if (auto one = fuse_equal(f, g, a->location)) return Body{*one};
-    // A reduction goes by chunks of lanes.
+    // A reduction goes by chunks of lanes, what products make by panels.
     if (const auto shape = chunks_of(g); shape && f.kind == LoopKind::Vectorized) {
       const Body cut = cut_to(f, *shape, a->location);
       if (cut.empty()) return std::nullopt;
@@ -144,7 +192,8 @@ class Fuse {
   std::optional<Body> with_rest(const Stmt& one, const Body& cut, const Stmt& passed) const {
     Body out{one};
     if (cut.size() == 1) return out;
-    if (passed && !dependences_.commute(accesses_of(cut[1]), accesses_of(passed))) return std::nullopt;
+    if (passed && !dependences_.commute(accesses_of(cut[1], program_), accesses_of(passed, program_)))
+      return std::nullopt;
     out.push_back(cut[1]);
     return out;
   }
@@ -160,7 +209,8 @@ class Fuse {
     const Expr name = var(v, program_.var(v).type);
     if (bound_vars(f.body).contains(v) || bound_vars(g.body).contains(v)) return std::nullopt;
     const Body first = with_index(f, name, program_), second = with_index(g, name, program_);
-    if (!dependences_.only_at_same_iteration(accesses_of(first), accesses_of(second), v)) return std::nullopt;
+    if (!dependences_.only_at_same_iteration(accesses_of(first, program_), accesses_of(second, program_), v))
+      return std::nullopt;
     For out = v == f.var ? f : g;
     out.kind = vectorized ? LoopKind::Vectorized : LoopKind::Serial;
     out.body = first;
@@ -172,9 +222,10 @@ class Fuse {
   struct Chunks {
     int64_t chunks = 0, lanes = 0;
   };
-  static std::optional<Chunks> chunks_of(const For& f) {
+  std::optional<Chunks> chunks_of(const For& f) const {
     const auto chunks = constant_int(f.extent);
     if (f.kind != LoopKind::Serial || !chunks || constant_int(f.begin) != 0) return std::nullopt;
+    if (const int64_t width = panel_width(f, program_); width > 0 && *chunks > 1) return Chunks{*chunks, width};
     std::optional<int64_t> lanes;
     for (const Stmt& s : f.body) {
       const auto* n = s.as<For>();
@@ -213,6 +264,7 @@ class Fuse {
   LoopProgram& program_;
   Intervals ranges_;
   Dependences dependences_;
+  Panels whole_products_, conditional_;
 };
 
 }  // namespace
