@@ -80,9 +80,34 @@ class LaneLoops::Writer {
   void statement(const Stmt& s) {
     text_.note_source(s);
     if (const auto* n = s.as<Let>()) return let(*n, s);
+    if (const auto* n = s.as<For>()) return n->kind == LoopKind::Unroll ? pairs(*n) : turns(*n);
     const auto* n = s.as<Store>();
     check_internal(n, "{} among lanes", name_of(s));
     store(*n);
+  }
+  // All lanes have the same turns.
+  void turns(const For& n) {
+    const VarInfo& v = text_.program_.var(n.var);
+    const std::string begin = text_.text(n.begin), end = text_.text(ir::add(n.begin, n.extent));
+    text_.names_.open();
+    const std::string name = text_.names_.declare(n.var, v.name);
+    text_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", c_type(v.type), name, begin, end));
+    for (const Stmt& s : n.body) statement(s);
+    text_.close();
+    text_.names_.close();
+  }
+  // Two elements of each lane, side by side.
+  void pairs(const For& n) {
+    const Store& s = *n.body.front().as<Store>();
+    const DType type = text_.program_.var(n.var).type;
+    const auto of = [&](int64_t part, const Expr& e) { return substitute(e, {{n.var, ir::constant(type, part)}}); };
+    std::vector<Expr> index;
+    for (const Expr& e : s.to.indices) index.push_back(of(0, e));
+    const std::string even = value(of(0, s.value)).unrounded, odd = value(of(1, s.value)).unrounded;
+    std::set<std::string> pieces;
+    const std::string name = function_name(store_text(text_.program_.buffer(s.to.buffer).type, even, pieces));
+    text_.line(
+        fmt::format("tw_write((uint32_t*){}, {}_interleaved({}, {}));", first(s.to.buffer, index), name, even, odd));
   }
   void let(const Let& n, const Stmt& s) {
     if (!varies(n.value)) return text_.body({s});

@@ -111,6 +111,9 @@ template <class T, int n>
 #define TW_RANGE(how, a, b) TW_INSTRUCTION(tw_f32s, "vrangeps $" #how ", %2, %1, %0", "v"(a), "v"(b))
 // A NaN that does not signal.
 #define TW_QUIET(x) TW_RANGE(4, x, x)
+// a > b ? a : b, and a < b ? a : b
+#define TW_GREATER(a, b) TW_INSTRUCTION(tw_f32s, "vmaxps %2, %1, %0", "v"(a), "v"(b))
+#define TW_LESSER(a, b) TW_INSTRUCTION(tw_f32s, "vminps %2, %1, %0", "v"(a), "v"(b))
 // The nearest integer, ties to even.
 #define TW_INTEGER(x) TW_INSTRUCTION(tw_f32s, "vrndscaleps $8, %1, %0", "v"(x))
 // p * 2^n for an integer n, rounded once.
@@ -173,7 +176,7 @@ template <int n>
   return tw_each<float, n>(
       [](tw_f32s a) {
         const tw_f32s whole = TW_INTEGER(a), rest = a - whole, half = 0.5f - (tw_f32s){};
-        const tw_f32s f = rest < half ? rest : half;  // infinities have no rest
+        const tw_f32s f = TW_LESSER(rest, half);  // infinities have no rest
         tw_f32s p = tw_fma(1.535335177e-04f - (tw_f32s){}, f, 1.339888782e-03f - (tw_f32s){});
         p = tw_fma(p, f, 9.618437849e-03f - (tw_f32s){});
         p = tw_fma(p, f, 5.550332367e-02f - (tw_f32s){});
@@ -189,7 +192,7 @@ template <int n>
   return tw_each<float, n>(
       [](tw_f32s a) {
         const tw_f32s low = -120.0f - (tw_f32s){}, high = 100.0f - (tw_f32s){}, magic = 0x1.8p23f - (tw_f32s){};
-        const tw_f32s b = low > a ? low : a, y = high < b ? high : b;  // NaN stays
+        const tw_f32s b = TW_GREATER(low, a), y = TW_LESSER(high, b);  // NaN stays
         const tw_f32s whole = tw_fma(y, 1.442695041f - (tw_f32s){}, magic) - magic;
         const tw_f32s high_rest = tw_fma(whole, -6.931457520e-01f - (tw_f32s){}, y);
         const tw_f32s r = tw_fma(whole, -1.428606765e-06f - (tw_f32s){}, high_rest);
@@ -284,6 +287,20 @@ template <int n>
         return tw_but_nan((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, a, 0x7fffu);
       },
       x));
+}
+// Of two values a lane, as they lie side by side.
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<uint32_t, n> store_bf16_interleaved(tw_lanes<float, n> even,
+                                                                                  tw_lanes<float, n> odd) {
+  return tw_each<uint32_t, n>(
+      [](tw_f32s a, tw_f32s b) {
+        auto rounded = [](tw_f32s x) {
+          const tw_u32s bits = (tw_u32s)x;
+          return tw_but_nan(bits + 0x7fffu + (bits >> 16 & 1u), x, 0x7fff0000u);
+        };
+        return rounded(a) >> 16 | (rounded(b) & 0xffff0000u);
+      },
+      even, odd);
 }
 template <int n>
 [[gnu::always_inline]] static inline tw_lanes<uint16_t, n> store_f16(tw_lanes<float, n> x) {

@@ -113,6 +113,9 @@ class Question {
     now_ = s->location;
     if (const auto* n = s.as<Let>()) return let(*n);
     if (const auto* n = s.as<Store>()) return store(*n);
+    if (const auto* n = s.as<For>(); n && n->kind == LoopKind::Serial && !varies(n->begin) && !varies(n->extent))
+      return std::all_of(n->body.begin(), n->body.end(), [&](const Stmt& x) { return statement(x); });
+    if (const auto* n = s.as<For>(); n && n->kind == LoopKind::Unroll) return pairs(*n);
     return stays("a statement other than elements and names");
   }
   bool let(const Let& n) {
@@ -131,6 +134,26 @@ class Question {
     const bool local = locals_.contains(n.to.buffer);
     if (!local && !is_row(n.to.buffer, n.to.indices)) return stays("elements that do not lie side by side");
     return bits(n.value, program_.buffer(n.to.buffer).type);
+  }
+
+  // Two elements a lane that lie side by side, the lanes' behind one another: for part in 0..2: row[lane, part] =
+  // value.
+  bool pairs(const For& parts) {
+    const auto* store = parts.body.size() == 1 ? parts.body[0].as<Store>() : nullptr;
+    if (!store || constant_int(parts.begin) != 0 || constant_int(parts.extent) != 2 || varies(parts.extent))
+      return stays("a statement other than elements and names");
+    const Buffer& b = program_.buffer(store->to.buffer);
+    const Expr at = substitute(analysis::element_offset(program_, store->to.buffer, store->to.indices), indices_);
+    const bool beside = b.type == bf16 && !b.memory && analysis::slope_through_casts(at, var_) == 2 &&
+                        analysis::slope_through_casts(at, parts.var) == 1 && !reads_elements(at);
+    if (!beside) return stays("elements that do not lie side by side");
+    for (int64_t part = 0; part < 2; ++part) {
+      const Expr value = substitute(store->value, {{parts.var, constant(program_.var(parts.var).type, part)}});
+      if (!varies(value)) return stays("a pair that is the same for all");
+      if (value.as<Load>()) return stays("a pair that is copied");
+      if (!bits(value, b.type)) return false;
+    }
+    return true;
   }
 
   // ---- values
@@ -271,9 +294,11 @@ class Question {
   std::set<BufferId> locals_;                // scalars of the body: lanes
 };
 
+constexpr const char* kRunningRow = "a row that all turns join";
+
 class Chooser {
  public:
-  explicit Chooser(const ProgramTables& program) : program_(program) {}
+  Chooser(ProgramTables& program, size_t launch) : program_(program), launch_(static_cast<int32_t>(launch)) {}
 
   Body body(const Body& in) {
     const std::set<BufferId> own = analysis::locals_of(in, program_, declared_);
@@ -289,6 +314,7 @@ class Chooser {
  private:
   Stmt inside(const Stmt& s) {
     if (const auto* n = s.as<For>()) {
+      if (const std::optional<Stmt> row = running_row(*n, s->location)) return *row;
       For f = *n;
       f.lanes = lanes(*n);
       if (f.lanes == 0) f.body = body(n->body);
@@ -307,12 +333,100 @@ class Chooser {
     if (n.kind != LoopKind::Vectorized || lanes == 0) return 0;
     Question question(program_, n.var);
     const bool can = question.body(n.body, analysis::locals_of(n.body, program_, declared_));
-    if (question.function.empty()) return 0;
-    choices.push_back({program_.location(question.place), question.function, can ? lanes : 0, can ? "" : question.why});
-    return can ? lanes : 0;
+    const auto turns = std::ranges::find_if(n.body, [](const Stmt& s) { return s.as<For>() != nullptr; });
+    if (turns != n.body.end())
+      choices.push_back({program_.location((*turns)->location), kRunningRow, can ? lanes : 0, can ? "" : question.why});
+    if (!question.function.empty())
+      choices.push_back(
+          {program_.location(question.place), question.function, can ? lanes : 0, can ? "" : question.why});
+    return can && (turns != n.body.end() || !question.function.empty()) ? lanes : 0;
   }
 
-  const ProgramTables& program_;
+  // ---- rows that stay in registers
+  // for k: for lane: row[lane] = f(row[lane], ...) keeps the row in memory, which each turn waits for. The other way
+  // round, each lane has all turns, and its element of the row is a scalar of its own.
+  std::optional<Stmt> running_row(const For& turns, LocationId at) {
+    const auto* g = turns.kind == LoopKind::Serial && turns.body.size() == 1 ? turns.body[0].as<For>() : nullptr;
+    if (!g || g->kind != LoopKind::Vectorized || constant_int(g->begin) != 0) return std::nullopt;
+    const int64_t lanes = constant_int(g->extent).value_or(0);
+    if (lanes == 0 || lanes > kMostLanes || lanes != lanes_of(g->extent)) return std::nullopt;
+    if (reads_elements(turns.begin) || reads_elements(turns.extent)) return std::nullopt;
+    const std::map<BufferId, std::vector<Expr>> rows = rows_of(*g, turns.var);
+    if (rows.empty()) return std::nullopt;
+
+    const size_t buffers = program_.buffers.size();
+    std::map<BufferId, BufferId> scalars;
+    For each = *g, inner = turns;
+    each.body.clear();
+    for (const auto& [id, index] : rows) {
+      Buffer b;
+      b.name = program_.buffer(id).name, b.type = program_.buffer(id).type;
+      b.space = Space::Local, b.launch = launch_;
+      scalars[id] = program_.new_buffer(std::move(b));
+      each.body.push_back(make_stmt(Store{{scalars[id], {}}, load(id, index, program_.buffer(id).type)}, at));
+    }
+    inner.body = rewrite_exprs(g->body, [&](const Expr& e) -> std::optional<Expr> {
+      const auto* n = e.as<Load>();
+      const auto s = n ? scalars.find(n->buffer) : scalars.end();
+      return s != scalars.end() ? std::optional(load(s->second, {}, e->type)) : std::nullopt;
+    });
+    inner.body = rewrite(inner.body, [&](const Stmt& x) -> std::optional<Body> {
+      const auto* n = x.as<Store>();
+      const auto s = n ? scalars.find(n->to.buffer) : scalars.end();
+      if (s == scalars.end()) return std::nullopt;
+      return Body{make_stmt(Store{{s->second, {}}, n->value}, x->location)};
+    });
+    each.body.push_back(make_stmt(std::move(inner), at));
+    for (const auto& [id, index] : rows)
+      each.body.push_back(make_stmt(Store{{id, index}, load(scalars[id], {}, program_.buffer(id).type)}, at));
+
+    Question question(program_, each.var);
+    const bool can = question.body(each.body, analysis::locals_of(each.body, program_, declared_));
+    if (!can) {
+      choices.push_back({program_.location(at), kRunningRow, 0, question.why});
+      program_.buffers.resize(buffers);
+      return std::nullopt;
+    }
+    each.lanes = this->lanes(each);
+    return make_stmt(std::move(each), at);
+  }
+  // The rows that all turns read and write at the same elements, and the elements.
+  std::map<BufferId, std::vector<Expr>> rows_of(const For& g, VarId turn) const {
+    std::map<BufferId, std::vector<Expr>> rows;
+    std::set<VarId> changing = bound_vars(g.body);
+    changing.insert(turn);
+    for (const Stmt& s : g.body) {
+      const auto* n = s.as<Store>();
+      if (!n && !s.as<Let>()) return {};
+      if (!n) continue;
+      const Buffer& b = program_.buffer(n->to.buffer);
+      bool same = b.space == Space::Shared && b.rank() > 0 && is_lane_type(b.type) && !b.is_view();
+      for (const Expr& e : n->to.indices)
+        for (VarId v : used_vars(e)) same = same && !changing.contains(v);
+      for (const Expr& e : n->to.indices) same = same && !reads_elements(e);
+      if (same) rows.try_emplace(n->to.buffer, n->to.indices);
+    }
+    auto drop = [&](BufferId id, const std::vector<Expr>& index) {
+      const auto row = rows.find(id);
+      if (row != rows.end() && !equal(row->second, index)) rows.erase(row);
+    };
+    std::set<BufferId> read;
+    walk(g.body, [&](const Stmt& s) {
+      if (const auto* n = s.as<Store>()) drop(n->to.buffer, n->to.indices);
+    });
+    walk_exprs(g.body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) read.insert(n->buffer), drop(n->buffer, n->indices);
+      if (const auto* n = e.as<Address>()) rows.erase(n->buffer);
+    });
+    std::erase_if(rows, [&](const auto& row) {
+      const bool viewed = std::ranges::any_of(program_.buffers, [&](const Buffer& x) { return x.root == row.first; });
+      return viewed || !read.contains(row.first);
+    });
+    return rows;
+  }
+
+  ProgramTables& program_;
+  int32_t launch_;
   std::set<BufferId> declared_;  // locals around
 };
 
@@ -320,15 +434,21 @@ class Chooser {
 
 LoopProgram choose_lanes(LoopProgram program, const target::CpuFeatures& features) {
   if (!features.avx512) return program;
-  for (Launch& launch : program.launches) launch.body = Chooser(program).body(launch.body);
+  for (size_t i = 0; i < program.launches.size(); ++i)
+    program.launches[i].body = Chooser(program, i).body(Body(program.launches[i].body));
   return program;
 }
 
 std::vector<LaneChoice> lane_choices(const LoopProgram& program, const target::CpuFeatures& features) {
   if (!features.avx512) return {};
-  Chooser chooser(program);
-  for (const Launch& launch : program.launches) chooser.body(launch.body);
-  return std::move(chooser.choices);
+  std::vector<LaneChoice> choices;
+  LoopProgram copy = program;
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    Chooser chooser(copy, i);
+    chooser.body(program.launches[i].body);
+    choices.insert(choices.end(), chooser.choices.begin(), chooser.choices.end());
+  }
+  return choices;
 }
 
 }  // namespace tilewright::passes
