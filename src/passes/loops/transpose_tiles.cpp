@@ -84,9 +84,12 @@ std::optional<std::vector<Expr>> at_first(std::vector<Expr> index, VarId part) {
   return index;
 }
 
+constexpr int64_t kMostComputed = 32768;  // bytes of what is computed before it is transposed: the nearest cache's
+
 class Transposing {
  public:
-  Transposing(LoopProgram& program, const Body& block) : program_(program), block_(block) {}
+  Transposing(LoopProgram& program, const Body& block, int32_t launch)
+      : program_(program), block_(block), launch_(launch) {}
 
   Body body(const Body& in) {
     Body out;
@@ -95,6 +98,11 @@ class Transposing {
         CopyNest copy = *nest;
         if (!out.empty() && passes_over(out.back(), copy)) out.pop_back();
         out.push_back(transpose(copy, s->location));
+        continue;
+      }
+      if (const std::optional<Stmt> rows = computed_in_rows(s)) {
+        out.push_back(*rows);
+        out.push_back(transpose(*copy_nest(copied_), s->location));
         continue;
       }
       out.push_back(inside(s));
@@ -185,13 +193,79 @@ class Transposing {
     }
     return step;
   }
+  // Is the distance a multiple of this, as far as extents are known?
+  bool is_multiple(const Side& side, size_t dim, int64_t step, int64_t of) const {
+    const Buffer& b = program_.buffer(side.buffer);
+    if (!b.strides.empty()) return distance(side, dim, step).value_or(1) % of == 0;
+    for (size_t d = dim + 1; d < b.rank(); ++d) step *= constant_int(b.shape[d]).value_or(1) % of == 0 ? of : 1;
+    return step % of == 0;
+  }
   bool transposes(const CopyNest& n) const {
-    const bool whole_rows =
-        n.unit == 1 || (distance(n.to, n.to.outer, n.to.outer_step).value_or(1) % n.unit == 0 &&
-                        distance(n.from, n.from.inner, n.from.inner_step).value_or(1) % n.unit == 0);
+    const bool whole_rows = n.unit == 1 || (is_multiple(n.to, n.to.outer, n.to.outer_step, n.unit) &&
+                                            is_multiple(n.from, n.from.inner, n.from.inner_step, n.unit));
     return n.outer_extent % kBlock == 0 && n.inner_extent % kBlock == 0 && whole_rows &&
            distance(n.from, n.from.outer, n.from.outer_step) == n.unit &&
            distance(n.to, n.to.inner, n.to.inner_step) == n.unit;
+  }
+
+  // ---- what is computed of columns and stored in rows
+  // Its computation, by vectors along the columns, into a block of its own, which a copy (copied_) then transposes.
+  std::optional<Stmt> computed_in_rows(const Stmt& s) {
+    const auto* f = s.as<For>();
+    const auto* g = f && f->body.size() == 1 ? f->body[0].as<For>() : nullptr;
+    const auto* store = g && g->body.size() == 1 ? g->body[0].as<Store>() : nullptr;
+    if (!store || constant_int(f->begin) != 0 || constant_int(g->begin) != 0) return std::nullopt;
+    for (const For* n : {f, g})
+      if (n->kind != LoopKind::Vectorized && n->kind != LoopKind::Serial) return std::nullopt;
+    const auto outer = constant_int(f->extent), inner = constant_int(g->extent);
+    const Buffer& to = program_.buffer(store->to.buffer);
+    if (!outer || !inner || to.type.is_packed() || *outer * *inner * to.type.storage_bits() > 8 * kMostComputed)
+      return std::nullopt;
+    if (!reads_columns(store->value, *f, *g, store->to.buffer)) return std::nullopt;
+
+    Buffer block;
+    block.name = "columns", block.type = to.type, block.space = Space::Shared, block.launch = launch_;
+    block.shape = {constant(i32, *inner), constant(i32, *outer)};
+    const size_t buffers = program_.buffers.size();
+    const BufferId id = program_.new_buffer(std::move(block));
+    const DType i = program_.var(f->var).type, j = program_.var(g->var).type;
+    const std::vector<Expr> index{cast(var(g->var, j), i64), cast(var(f->var, i), i64)};
+    For copy = *f, row = *g;
+    row.body = {make_stmt(Store{store->to, load(id, index, to.type)}, s->location)};
+    copy.body = {make_stmt(std::move(row), s->location)};
+    copied_ = make_stmt(std::move(copy), s->location);
+    const auto nest = copy_nest(copied_);
+    if (!nest || !transposes(*nest)) {
+      program_.buffers.resize(buffers);
+      return std::nullopt;
+    }
+    For lanes = *f, rows = *g;
+    lanes.kind = LoopKind::Vectorized, rows.kind = LoopKind::Serial;
+    lanes.body = {make_stmt(Store{{id, index}, store->value}, s->location)};
+    rows.body = {make_stmt(std::move(lanes), s->location)};
+    return make_stmt(std::move(rows), s->location);
+  }
+  // Is the value made of elements that lie side by side along the outer loop, and of none that the store may change?
+  bool reads_columns(const Expr& value, const For& f, const For& g, BufferId to) const {
+    bool all = !value.as<Load>(), some = false;
+    walk(value, [&](const Expr& e) {
+      if (e.as<Address>()) all = false;
+      const auto* n = e.as<Load>();
+      if (!n) return;
+      all = all && !program_.buffer(n->buffer).type.is_packed() && !analysis::may_overlap(n->buffer, to, program_);
+      const std::set<VarId> used = used_vars(e);
+      if (!used.contains(f.var)) return;
+      if (used.contains(g.var)) {
+        const auto side = side_of(n->buffer, n->indices, f.var, g.var);
+        all = all && side && distance(*side, side->outer, side->outer_step) == 1, some = true;
+      } else {
+        const bool along = !n->indices.empty() && without(n->indices.back(), f.var).first == 1 &&
+                           program_.buffer(n->buffer).strides.empty();
+        for (size_t d = 0; d + 1 < n->indices.size(); ++d) all = all && !used_vars(n->indices[d]).contains(f.var);
+        all = all && along;
+      }
+    });
+    return all && some;
   }
 
   // Is the source a tile that the statement before filled from global memory, and that nothing else touches?
@@ -233,14 +307,16 @@ class Transposing {
 
   LoopProgram& program_;
   const Body& block_;
+  int32_t launch_;
+  Stmt copied_;
 };
 
 }  // namespace
 
 LoopProgram transpose_tiles(LoopProgram program) {
-  for (Launch& launch : program.launches) {
-    const Body before = launch.body;
-    launch.body = Transposing(program, before).body(before);
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    const Body before = program.launches[i].body;
+    program.launches[i].body = Transposing(program, before, static_cast<int32_t>(i)).body(before);
   }
   return program;
 }
