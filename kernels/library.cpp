@@ -351,8 +351,11 @@ Choice choose_attention(const std::string& family, const Options& given, const s
   AttentionOptions o = attention_options(family, given);
   const bool backward = family == "attention_backward";
   const int64_t queries = value_of(shape, "queries"), keys = value_of(shape, "keys");
-  const auto rows = [&](int64_t n) { return std::clamp<int64_t>(power_of_two_from(n), 16, 128); };
-  std::vector<AttentionTile> tiles = {{rows(queries), rows(keys), 1, 128}};
+  const auto rows = [&](int64_t n, int64_t most) { return std::clamp<int64_t>(power_of_two_from(n), 16, most); };
+  // A processor adds to what it has so far once a tile of keys: 256 take 5% less than 128. Where queries see some of
+  // them, the last ones would be more in vain.
+  const int64_t most_keys = backward || o.causal || o.left || o.right || o.packed ? 128 : 256;
+  std::vector<AttentionTile> tiles = {{rows(queries, 128), rows(keys, most_keys), 1, 128}};
   if (!arch.empty()) tiles = backward ? attention_backward_tiles(o) : attention_tiles(o);
   // Tiles of one warpgroup read more, which the price takes for cheaper than it is: only where blocks are few.
   const int64_t blocks = value_of(shape, "batch") * value_of(shape, "kv_heads") *
