@@ -48,6 +48,7 @@ Body lower_strand(Strand& strand, int32_t number, const Lowering& block, LoopPro
   number_statements(strand.launch);
   const analysis::Uniformity uniformity(out, strand.launch);
   Lowering l{out, strand.launch, block.target};
+  l.number = number;
   l.intervals = block.intervals, l.boxes = block.boxes;
   l.at = strand.launch.location, l.first_thread = strand.first, l.user_buffers = block.user_buffers;
   const std::set<BufferId> mine = uniform_locals(out, strand.launch, uniformity, number);
@@ -78,6 +79,7 @@ std::vector<Launch> lower_launch(const TileProgram& p, const Launch& of_tiles, i
   const Launch launch = numbered(of_tiles);
   std::vector<Strand> strands = strands_of(launch, analysis::Uniformity(p, launch), number, out);
   Lowering l{out, launch, target};
+  l.number = number;
   l.at = launch.location, l.user_buffers = out.buffers.size();
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));

@@ -17,7 +17,7 @@ BufferId Lowering::temporary(const std::string& name, DType type, std::vector<in
   Buffer b;
   b.name = name, b.type = type, b.space = space;
   for (int64_t extent : shape) b.shape.push_back(constant(i32, extent));
-  b.launch = static_cast<int32_t>(program.launches.size());
+  b.launch = number;
   return program.new_buffer(std::move(b));
 }
 

@@ -33,6 +33,7 @@ struct Lowering {
   ThreadBoxes boxes = {};
   std::set<ir::VarId> thread_vars = {};  // bound by the threads' loops so far: each thread has its own
   int64_t first_thread = 0;              // along x, of the threads of `launch` in the user's block
+  int32_t number = 0;                    // of the launch: what its buffers say they belong to, until all are lowered
   size_t user_buffers = 0;  // rows of the table that are the user's; what follows are temporaries of the lowering
 
   const ir::Buffer& buffer(ir::BufferId id) const { return program.buffer(id); }

@@ -17,7 +17,7 @@ class Privatize {
     for (size_t i = 0; i < l_.user_buffers; ++i) {
       const Buffer& b = l_.program.buffers[i];
       if (b.space != Space::Local || b.is_view() || uniform_.contains({static_cast<uint32_t>(i)})) continue;
-      if (b.launch == static_cast<int32_t>(l_.program.launches.size())) locals_[{static_cast<uint32_t>(i)}];
+      if (b.launch == l_.number) locals_[{static_cast<uint32_t>(i)}];
     }
     survey(block, kNoBox, false);
     for (auto& [id, use] : locals_) {

@@ -62,6 +62,7 @@ Body bind_tile(TileProgram& p, const Launch& launch, const Expr& tile, bool insi
   const Launch ordered = with_order(p, launch);
   static const target::CpuTarget no_cpu;
   Lowering l{p, ordered, no_cpu};
+  l.number = static_cast<int32_t>(p.launches.size());
   l.at = launch.location;
   return bind_block(ordered, tile, l);
 }

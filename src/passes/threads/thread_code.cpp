@@ -582,6 +582,7 @@ Launch lower_launch(const TileProgram& tiles, const Launch& launch, const Placem
   static const target::CpuTarget no_cpu;
   const Uniformity uniformity(tiles, launch);
   Lowering l{out, launch, no_cpu};
+  l.number = static_cast<int32_t>(out.launches.size());
   l.at = launch.location;
   Launch lowered = launch;
   VarId linear_block;
