@@ -218,6 +218,70 @@ TEST(CpuFetches, TheNextTileComesWithAProductOfFewRows) {
   }
 }
 
+// Two products that meet through rows, of 64 queries and 256 keys, the last ones masked.
+Program attending(DType type, int64_t m, int64_t dim) {
+  Tensor Q("Q", {m, dim}, type), K("K", {256, dim}, type), V("V", {256, dim}, type), O("O", {m, dim}, type);
+  return prim_func("attending", {Q, K, V, O}, [&] {
+    for ([[maybe_unused]] auto g : Kernel(1, {.threads = 128})) {
+      auto q = alloc_shared({m, dim}, type), k = alloc_shared({64, dim}, type), v = alloc_shared({64, dim}, type);
+      auto s = alloc_fragment({m, 64}, f32), o = alloc_fragment({m, dim}, f32);
+      auto p = alloc_fragment({m, 64}, type);
+      auto most = alloc_fragment({m}, f32), before = alloc_fragment({m}, f32), part = alloc_fragment({m}, f32);
+      auto sum = alloc_fragment({m}, f32);
+      copy(Q, q);
+      clear(o), clear(sum);
+      fill(most, -1e30);
+      for (auto t : Pipelined(4, {.num_stages = 1})) {
+        copy(K(slice(t * 64, t * 64 + 64), all), k);
+        gemm(q, k, s, {.transpose_B = true, .clear_accum = true});
+        If(t == 3, [&] {
+          for (auto [i, j] : Parallel(m, 64)) s(i, j) = if_then_else(j <= i, s(i, j), -1e30);
+        });
+        copy(most, before);
+        reduce_max(s, most, {.dim = 1, .clear = false});
+        for (auto [i, j] : Parallel(m, 64)) s(i, j) = exp2(s(i, j) - most(i));
+        reduce_sum(s, part, {.dim = 1});
+        for (auto i : Parallel(m)) sum(i) = sum(i) * exp2(before(i) - most(i)) + part(i);
+        copy(s, p);
+        for (auto [i, j] : Parallel(m, dim)) o(i, j) *= exp2(before(i) - most(i));
+        copy(V(slice(t * 64, t * 64 + 64), all), v);
+        gemm(p, v, o);
+      }
+      for (auto [i, j] : Parallel(m, dim)) o(i, j) /= sum(i);
+      copy(o, O);
+    }
+  });
+}
+
+TEST(CpuPanels, WhatIsMadeOfAProductFollowsItPanelByPanel) {
+  for (const DType type : {f32, bf16, f16}) {
+    const Program program = attending(type, 64, 32);
+    const std::string text = cpu_text_of(program, with_lanes());
+    EXPECT_TRUE(has(text, "gemm_32x64x32_")) << text;  // scores of a panel
+    EXPECT_TRUE(has(text, "gemm_32x32x64_")) << text;  // its output
+    EXPECT_FALSE(has(text, "gemm_64x")) << text;
+    EXPECT_TRUE(has(text, "float s[2048]")) << text;            // one panel of the scores
+    EXPECT_TRUE(has(text, "tw_lanes<float, 32> row")) << text;  // the running maximum
+    const auto in = [&](double step, int64_t rows) { return ramp({rows, 32}, type, step); };
+    expect_same(program, {in(0.01, 64), in(0.013, 256), in(0.017, 256), NDArray::zeros({64, 32}, type)}, {}, 0.02);
+  }
+}
+TEST(CpuPanels, RowsThatEndWithinAPanelGoTogether) {
+  const Program program = attending(bf16, 40, 32);
+  EXPECT_TRUE(has(cpu_text_of(program, with_lanes()), "gemm_40x64x32_"));
+  const auto in = [&](double step, int64_t rows) { return ramp({rows, 32}, bf16, step); };
+  expect_same(program, {in(0.01, 40), in(0.013, 256), in(0.017, 256), NDArray::zeros({40, 32}, bf16)}, {}, 0.02);
+}
+TEST(CpuPanels, TilesOfAmxAreShapedOnceABlockAndPairsAreVectors) {
+  runtime::ProcessorFeatures amx = with_lanes();
+  amx.avx512_bf16 = amx.amx = true;
+  const std::string text = cpu_text_of(attending(bf16, 64, 32), amx);
+  EXPECT_TRUE(has(text, "const tw_use_tiles tiles;")) << text;
+  EXPECT_TRUE(has(text, "store_bf16_interleaved(")) << text;
+  EXPECT_TRUE(has(text, "tw_transpose((uint16_t*)&v[")) << text;
+  EXPECT_TRUE(has(text, "store_bf16(tw_read<32>(&o[")) << text;  // the output, before it is transposed
+}
+
 // One product a sum: of pairs there is no whole one, and nothing to fetch beside.
 TEST(CpuFetches, InAProductWithoutAWholeStep) {
   GemmSpec spec;
