@@ -535,8 +535,13 @@ TEST(TransposeTiles, ATileThatIsReadAgainIsKept) {
   EXPECT_NE(out.find("for i"), out.npos) << out;
   EXPECT_NE(out.find("transpose from=(first=t[int64(0), int64(0)]"), out.npos) << out;
 }
-TEST(TransposeTiles, WhatComputesOrDoesNotTransposeStays) {
-  for (const char* store : {"Y[i_1, j_1] = t[j_1, i_1] + 1.0", "Y[j_1, i_1] = t[j_1, i_1]",
+TEST(TransposeTiles, WhatIsComputedOfColumnsIsTransposedBehind) {
+  const std::string text = transposed("Y[i_1, j_1] = t[j_1, i_1] + 1.0");
+  EXPECT_NE(text.find("] = t[j_1, i_1] + 1.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("transpose from=(first=columns["), std::string::npos) << text;
+}
+TEST(TransposeTiles, WhatDoesNotTransposeStays) {
+  for (const char* store : {"Y[i_1, j_1] = t[i_1, j_1] + 1.0", "Y[j_1, i_1] = t[j_1, i_1]",
                             "Y[i_1, j_1] = t[j_1, int64(0)]", "Y[i_1, j_1] = t[i_1 + j_1, i_1]"})
     EXPECT_EQ(transposed(store).find("transpose"), std::string::npos) << store;
 }
