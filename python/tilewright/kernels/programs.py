@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..ops.calls import PROGRAMS, Specialization, compiled, place_of
+from ..ops.calls import PROGRAMS, Specialization, compiled, place_of, recording
 from ..pretended_gpu import is_pretended
 from ..trace import state
 
@@ -16,6 +16,7 @@ class Family:
 
     def __init__(self, make: Callable[..., Any]) -> None:
         functools.update_wrapper(self, make)
+        self._kept: dict[Any, Any] = {}  # kernels, by place and options
         self.name = f"{make.__module__.rpartition('.kernels.')[2]}.{make.__name__}"
         PROGRAMS[self.name] = self.program
 
@@ -36,7 +37,13 @@ class Family:
         )
 
     def __call__(self, tensor, **options):
-        return compiled(self.specialization(tensor, **options))
+        if recording.found is not None:
+            return compiled(self.specialization(tensor, **options))
+        key = (place_of(tensor), *options.items())
+        kernel = self._kept.get(key)
+        if kernel is None:
+            kernel = self._kept[key] = compiled(self.specialization(tensor, **options))
+        return kernel
 
 
 def takes_tf32(tensor):

@@ -144,6 +144,7 @@ def _architecture():
 def _place(device, engine):
     if device == "cuda" and not is_pretended():
         return Place("cuda", _architecture())
+    engine = os.fsdecode(engine or "auto")
     # "auto" would take a GPU, which does not reach these tensors.
     return Place("host" if engine == "auto" else engine, "sm_90a" if engine == "simulator" else "")
 
@@ -152,7 +153,7 @@ def place_of(tensor):
     """Where a call on this tensor runs."""
     if recording.found is not None:
         return recording.place
-    return _place(device_of(tensor), os.environ.get("TILEWRIGHT_ENGINE") or "auto")
+    return _place(device_of(tensor), engine_asked_for())
 
 
 _ENVIRONMENT = getattr(os.environ, "_data", os.environ)  # what it keeps, in the system's words: asked for at every call

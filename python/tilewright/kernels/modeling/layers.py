@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 
 from ..engram import engram_gate_backward, engram_gate_forward
+from .applied import applied
 from .mhc import expand_from_embedding, mhc_post, mhc_pre
 
 
@@ -36,7 +37,7 @@ class EngramGateLayer(torch.nn.Module):
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         rows = hidden_states.reshape(-1, self.hidden_size).contiguous()
-        return _Gate.apply(rows, self.weight.to(rows.dtype), self.eps).view(*hidden_states.shape[:-1], self.num_experts)
+        return applied(_Gate, rows, self.weight.to(rows.dtype), self.eps).view(*hidden_states.shape[:-1], self.num_experts)
 
     def extra_repr(self) -> str:
         return f"hidden_size={self.hidden_size}, num_experts={self.num_experts}, eps={self.eps}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....mhc import functions
+from ...applied import applied
 
 
 class ExpandToMHCFn(torch.autograd.Function):
@@ -20,4 +21,4 @@ class ExpandToMHCFn(torch.autograd.Function):
 def expand_to_mhc(hidden: torch.Tensor, mhc_mult: int, out: torch.Tensor | None = None) -> torch.Tensor:
     """hidden (..., h), bfloat16, float16 or float32, as (..., mhc_mult, h). out: where it is written. Its gradient is the sum
     over the streams, rounded once."""
-    return ExpandToMHCFn.apply(hidden, mhc_mult, out)
+    return applied(ExpandToMHCFn, hidden, mhc_mult, out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....mhc import functions
+from ...applied import applied
 
 _NAME = "mhc_head_compute_mix"
 
@@ -28,4 +29,4 @@ def mhc_head_compute_mix(
     input_mix: torch.Tensor, mhc_scale: torch.Tensor, mhc_base: torch.Tensor, mhc_pre_eps: float
 ) -> torch.Tensor:
     """sigmoid(input_mix * mhc_scale + mhc_base) + mhc_pre_eps: float32 (..., streams), (1,) and (streams,)."""
-    return MHCHeadComputeMix.apply(input_mix, mhc_scale, mhc_base, mhc_pre_eps)
+    return applied(MHCHeadComputeMix, input_mix, mhc_scale, mhc_base, mhc_pre_eps)

@@ -6,6 +6,7 @@ import torch
 
 from ....arguments import check
 from ....mhc import functions
+from ...applied import applied
 from .post import _KEPT, kept_gradient
 
 
@@ -65,5 +66,5 @@ def mhc_pre_norm_fn(
     residual = residual.contiguous()
     check("mhc_pre_norm_fn", "residual", residual, (torch.bfloat16,))
     if mhc_norm_weight is not None:
-        mhc_fn = MergeNormWeight.apply(mhc_fn, mhc_norm_weight)
-    return MHCPreNormFn.apply(residual, mhc_fn, mhc_norm_eps, fuse_grad_acc, n_splits)
+        mhc_fn = applied(MergeNormWeight, mhc_fn, mhc_norm_weight)
+    return applied(MHCPreNormFn, residual, mhc_fn, mhc_norm_eps, fuse_grad_acc, n_splits)

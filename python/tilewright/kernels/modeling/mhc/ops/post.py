@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....mhc import functions
+from ...applied import applied
 
 _KEPT = "grad_from_mhc_post"  # of the memory of streams: their gradient, to which those of other uses are added in place
 
@@ -67,4 +68,4 @@ def mhc_post(
     x: bfloat16 (..., hidden); residual, and the result: bfloat16 (..., streams, hidden); the weights float32 (..., streams,
     1) and (..., streams, streams). out: where it is written.
     """
-    return MHCPost.apply(x, residual, post_layer_mix, comb_res_mix, out)
+    return applied(MHCPost, x, residual, post_layer_mix, comb_res_mix, out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....mhc import functions
+from ...applied import applied
 from .post import kept_gradient
 
 
@@ -28,4 +29,4 @@ def mhc_pre_apply_mix(x: torch.Tensor, mix: torch.Tensor, out: torch.Tensor | No
     """The sum of the streams of x, bfloat16 (..., streams, hidden), times mix, float32 (..., streams, 1), in float32 and
     rounded to bfloat16. out: where it is written. Where mhc_post() has left the gradient of x's memory, that of x is added
     to it."""
-    return MHCPreApplyMix.apply(x, mix, out)
+    return applied(MHCPreApplyMix, x, mix, out)

@@ -6,6 +6,7 @@ import torch
 
 from .....ops.calls import refuse_shape
 from ....mhc import functions
+from ...applied import applied
 
 _NAME = "mhc_pre_split_mixes"
 
@@ -43,4 +44,4 @@ def mhc_pre_split_mixes(
     The columns of each are times one of three mhc_scale, plus mhc_base (m * (2 + m),). The first are sigmoids plus
     mhc_pre_eps, the second sigmoids times mhc_post_mult_value, the third stay as they are.
     """
-    return MHCPreSplitMixes.apply(input_mixes, mhc_scale, mhc_base, mhc_mult, mhc_post_mult_value, mhc_pre_eps)
+    return applied(MHCPreSplitMixes, input_mixes, mhc_scale, mhc_base, mhc_mult, mhc_post_mult_value, mhc_pre_eps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....mhc import functions
+from ...applied import applied
 
 
 class SinkhornNormalize(torch.autograd.Function):
@@ -22,4 +23,4 @@ class SinkhornNormalize(torch.autograd.Function):
 def sinkhorn_normalize(x: torch.Tensor, repeat: int = 10, eps: float = 1e-6) -> torch.Tensor:
     """softmax of the rows of float32 matrices (..., rows, columns), plus eps; then columns and rows divided in turn by their
     sums plus eps, columns `repeat` times and last."""
-    return SinkhornNormalize.apply(x.contiguous(), repeat, eps)
+    return applied(SinkhornNormalize, x.contiguous(), repeat, eps)
