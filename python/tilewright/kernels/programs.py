@@ -49,3 +49,11 @@ class Family:
 def takes_tf32(tensor):
     """Whether products of float32 take 10 bits of mantissa: on a GPU, and where one is pretended, whose references do so too."""
     return place_of(tensor).engine == "cuda" or is_pretended()
+
+
+def added(terms):
+    """The sum of terms of a program, one after the other."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total

@@ -124,7 +124,7 @@ def engram_gate_bwd(
     parts = torch.zeros if tokens == 0 else torch.empty
     grad_w = parts((get_num_sms(), streams, hidden), dtype=torch.float32, device=v.device)
     if tokens and streams and hidden:
-        kernel = programs.gate_gradient(v, streams=streams, hidden=hidden, threads=_threads(hidden))
+        kernel = programs.gate_gradient(v, streams=streams, hidden=hidden)
         kernel(
             grad_out,
             hidden_states,
@@ -135,6 +135,7 @@ def engram_gate_bwd(
             gate_score,
             rstd_x,
             rstd_k,
+            dot.new_empty((*dot.shape, 3)),
             grad_x,
             grad_k,
             grad_v,

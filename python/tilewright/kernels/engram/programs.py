@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family
+from ..programs import Family, added
 
 
 @Family
-def product(columns=1024):
+def product(columns=512):
     """The product of two tensors of bfloat16 in float32."""
     count = T.dynamic("count")
 
@@ -112,12 +112,13 @@ def gate(streams, hidden, saved, threads):
 
 
 @Family
-def gate_gradient(streams, hidden, threads):
-    """Gradients of gate(): each block of the grid has every blocks-th token of one stream, and keeps its part of the weight's."""
+def gate_gradient(streams, hidden, columns=1024):
+    """Gradients of gate(): what comes back through the gates, and that of V; then the others, elementwise, where each block of the
+    grid has every blocks-th token of some columns of one stream, and keeps its part of the weight's."""
     tokens, blocks, k_token, k_stream, v_token, g_token, g_stream = T.dynamic(
         "tokens, blocks, k_token, k_stream, v_token, g_token, g_stream"
     )
-    columns = 1024
+    numbers = tuple(range(streams))
 
     @T.prim_func
     def engram_gate_backward(
@@ -130,6 +131,7 @@ def gate_gradient(streams, hidden, threads):
         gates: T.Tensor((tokens, streams), "float32"),
         x_norms: T.Tensor((tokens, streams), "float32"),
         k_norms: T.Tensor((tokens, streams), "float32"),
+        through: T.Tensor((tokens, streams, 3), "float32"),  # to x * w * k, to the squares of x and of k
         dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
         dK: T.StridedTensor((tokens, streams, hidden), (g_token, g_stream, 1), "bfloat16"),
         dV: T.Tensor((tokens, hidden), "bfloat16"),
@@ -137,50 +139,54 @@ def gate_gradient(streams, hidden, threads):
         least: T.float32,
         factor: T.float32,
     ):
-        with T.Kernel(streams, blocks, threads=threads) as (h, s):
-            of_weight = T.alloc_fragment((1, hidden), "float32")
-            dy = T.alloc_fragment((1, hidden), "float32")
-            part = T.alloc_fragment((1, hidden), "float32")
-            total = T.alloc_fragment((1,), "float32")
-            through = T.alloc_fragment((3,), "float32")  # to x * w * k, to the squares of x and of k
+        with T.Kernel(tokens, threads=128) as t:
+            dy = [T.alloc_fragment((columns,), "float32") for _ in numbers]
+            v = T.alloc_fragment((columns,), "float32")
+            part = T.alloc_fragment((streams, columns), "float32")
+            total = T.alloc_fragment((streams,), "float32")
+            T.clear(part)
+            for step in T.serial(T.ceildiv(hidden, columns)):
+                T.copy(V[t, step * columns], v)
+                for h in numbers:
+                    for j in T.Parallel(columns):
+                        dy[h][j] = T.cast(dY[t, h, step * columns + j], "float32")
+                for h in numbers:
+                    for j in T.Parallel(columns):
+                        part[h, j] = part[h, j] + dy[h][j] * v[j]
+                for j in T.Parallel(columns):
+                    dV[t, step * columns + j] = T.cast(added([gates[t, h] * dy[h][j] for h in numbers]), "bfloat16")
+            T.reduce_sum(part, total, dim=1)
+            for h in T.Parallel(streams):
+                of_x, of_k, opened = x_norms[t, h], k_norms[t, h], gates[t, h]
+                scaled = dots[t, h] * of_x * of_k * factor
+                slope = T.if_then_else(T.abs(scaled) >= least, 0.5 / T.sqrt(T.max(T.abs(scaled), least)), T.float32(0))
+                to_scaled = total[h] * opened * (1.0 - opened) * slope
+                to_square = -to_scaled * scaled / hidden
+                through[t, h, 0] = to_scaled * of_x * of_k * factor
+                through[t, h, 1] = to_square * (of_x * of_x)
+                through[t, h, 2] = to_square * (of_k * of_k)
+        with T.Kernel(T.ceildiv(hidden, columns), streams, blocks, threads=128) as (bx, h, s):
+            w = T.alloc_fragment((columns,), "float32")
+            of_weight = T.alloc_fragment((columns,), "float32")
+            T.copy(W[h, bx * columns], w)
             T.clear(of_weight)
             for step in T.serial(T.ceildiv(tokens - s, blocks)):
                 t = s + step * blocks
-                for i, j in T.Parallel(1, hidden):
-                    dy[i, j] = T.cast(dY[t, h, j], "float32")
-                    part[i, j] = dy[i, j] * T.cast(V[t, j], "float32")
-                T.reduce_sum(part, total, dim=1)
-                of_x, of_k, raw, opened = x_norms[t, h], k_norms[t, h], dots[t, h], gates[t, h]
-                scaled = raw * of_x * of_k * factor
-                slope = T.if_then_else(T.abs(scaled) >= least, 0.5 / T.sqrt(T.max(T.abs(scaled), least)), T.float32(0))
-                for n in T.Parallel(3):
-                    to_scaled = total[0] * opened * (1.0 - opened) * slope
-                    to_square = -to_scaled * scaled / hidden
-                    through[n] = T.if_then_else(
-                        n == 0, to_scaled * of_x * of_k * factor, to_square * T.if_then_else(n == 1, of_x * of_x, of_k * of_k)
-                    )
-                for i, j in T.Parallel(1, hidden):
-                    x, k, w = T.cast(X[t, h, j], "float32"), T.cast(K[t, h, j], "float32"), W[h, j]
-                    dX[t, h, j] = T.cast(dy[i, j] + through[0] * w * k + through[1] * x, "bfloat16")
-                    dK[t, h, j] = T.cast(through[0] * w * x + through[2] * k, "bfloat16")
-                    of_weight[i, j] = of_weight[i, j] + through[0] * x * k
-            for i, j in T.Parallel(1, hidden):
-                dW[s, h, j] = of_weight[i, j]
-        with T.Kernel(tokens, T.ceildiv(hidden, columns), threads=128) as (t, bx):
-            sums = T.alloc_fragment((columns,), "float32")
-            T.clear(sums)
-            for h in T.serial(streams):
+                to_all, to_x, to_k = through[t, h, 0], through[t, h, 1], through[t, h, 2]
                 for j in T.Parallel(columns):
-                    sums[j] = sums[j] + gates[t, h] * T.cast(dY[t, h, bx * columns + j], "float32")
-            for j in T.Parallel(columns):
-                dV[t, bx * columns + j] = T.cast(sums[j], "bfloat16")
+                    c = bx * columns + j
+                    dy, x, k = (T.cast(of[t, h, c], "float32") for of in (dY, X, K))
+                    dX[t, h, c] = T.cast(dy + to_all * w[j] * k + to_x * x, "bfloat16")
+                    dK[t, h, c] = T.cast(to_all * w[j] * x + to_k * k, "bfloat16")
+                    of_weight[j] = of_weight[j] + to_all * x * k
+            T.copy(of_weight, dW[s, h, bx * columns])
 
     return engram_gate_backward
 
 
 @Family
-def weight_gradient(columns=128):
-    """Adds the gradients of both weights of a product, from parts of the product's."""
+def weight_gradient(columns=128, together=16):
+    """Adds the gradients of both weights of a product, from parts of the product's, of which `together` sums are made at once."""
     parts, streams, hidden = T.dynamic("parts, streams, hidden")
 
     @T.prim_func
@@ -191,15 +197,19 @@ def weight_gradient(columns=128):
         dA: T.Tensor((streams, hidden), "float32"),
         dB: T.Tensor((streams, hidden), "float32"),
     ):
-        with T.Kernel(T.ceildiv(hidden, columns), streams, threads=128) as (bx, h):
+        with T.Kernel(T.ceildiv(hidden, columns), streams, threads=512) as (bx, h):
+            a, b, of_a, of_b = (T.alloc_fragment((columns,), "float32") for _ in range(4))
+            of_parts = T.alloc_fragment((together, columns), "float32")
             sums = T.alloc_fragment((columns,), "float32")
-            T.clear(sums)
-            for s in T.serial(parts):
-                for j in T.Parallel(columns):
-                    sums[j] = sums[j] + dW[s, h, bx * columns + j]
+            for to, of in ((a, A), (b, B), (of_a, dA), (of_b, dB)):
+                T.copy(of[h, bx * columns], to)
+            T.clear(of_parts)
+            for step in T.unroll(T.ceildiv(parts, together), unroll_factor=4):
+                for i, j in T.Parallel(together, columns):
+                    of_parts[i, j] = of_parts[i, j] + dW[step * together + i, h, bx * columns + j]
+            T.reduce_sum(of_parts, sums, dim=0)
             for j in T.Parallel(columns):
-                c = bx * columns + j
-                dA[h, c] = dA[h, c] + sums[j] * T.cast(B[h, c], "float32")
-                dB[h, c] = dB[h, c] + sums[j] * T.cast(A[h, c], "float32")
+                dA[h, bx * columns + j] = of_a[j] + sums[j] * b[j]
+                dB[h, bx * columns + j] = of_b[j] + sums[j] * a[j]
 
     return grad_w_reduce

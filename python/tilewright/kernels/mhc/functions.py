@@ -208,7 +208,7 @@ def norm_fn_fwd(x, fn, eps, parts):
     tokens, width = x.shape
     check(name, "mhc_fn", fn, _F32, shape=(None, width))
     outputs = fn.shape[0]
-    parts = max(1, min(parts, ceil_div(width, 512), ceil_div(2 * get_num_sms(), max(1, ceil_div(tokens, 64)))))
+    parts = max(1, min(parts, ceil_div(width, 512), get_num_sms() // max(1, ceil_div(tokens, 128))))
     products, squares = x.new_empty((parts, tokens, outputs), dtype=torch.float32), x.new_empty(
         (parts, tokens), dtype=torch.float32
     )
@@ -216,7 +216,10 @@ def norm_fn_fwd(x, fn, eps, parts):
         x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,))
     )
     if tokens and outputs and width:
-        norm_programs.sums(x, outputs=outputs, tf32=takes_tf32(x))(x, fn, products, squares)
+        tf32 = takes_tf32(x)
+        count, padded = norm_programs.pieces(outputs, tf32)
+        of_fn = x.new_empty((count * padded, width))
+        norm_programs.sums(x, outputs=outputs, tf32=tf32)(x, fn, of_fn, products, squares)
         norm_programs.norms(x, outputs=outputs)(products, squares, product, square, out, float(width), eps)
     return out, product, square
 

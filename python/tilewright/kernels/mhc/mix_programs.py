@@ -11,15 +11,12 @@ def sigmoid(x):
     return 1.0 / (1.0 + T.exp(-x))
 
 
-def opened(z, column, streams, pre, post):
-    """A weight before the layer, behind it, or between streams, by its column."""
-    return T.if_then_else(column < streams, sigmoid(z) + pre, T.if_then_else(column < 2 * streams, sigmoid(z) * post, z))
-
-
 @Family
-def mixes(columns, streams, scales, rows=64):
-    """x * scale + base of each column, and what opened() makes of it. `scales`: 1, or 3 for the three kinds of columns."""
+def mixes(columns, streams, scales):
+    """x * scale + base of each column, and what becomes of it: a weight before the layer, behind it, or between streams.
+    `scales`: 1 where all are of the first kind, or 3."""
     tokens = T.dynamic("tokens")
+    rows = max(1, 512 // (streams if scales == 1 else streams * streams))  # a thread has four columns of the most frequent kind
 
     @T.prim_func
     def split_mixes(
@@ -33,18 +30,19 @@ def mixes(columns, streams, scales, rows=64):
         post: T.float32,
     ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
-            for i, c in T.Parallel(rows, columns):
-                t = bx * rows + i
-                if t < tokens:
-                    kind = T.if_then_else(c < streams, 0, T.if_then_else(c < 2 * streams, 1, 2)) if scales == 3 else 0
-                    found = opened(X[t, c] * scale[kind] + base[c], c, streams, pre, post)
-                    if c < streams:
-                        pre_mix[t, c] = found
-                    if scales == 3:
-                        if T.logical_and(c >= streams, c < 2 * streams):
-                            post_mix[t, c - streams] = found
-                        if c >= 2 * streams:
-                            comb[t, c - 2 * streams] = found
+            before = T.alloc_fragment((rows, streams), "float32")
+            T.copy(X[bx * rows, 0], before)
+            if scales == 3:
+                behind = T.alloc_fragment((rows, streams), "float32")
+                between = T.alloc_fragment((rows, streams * streams), "float32")
+                T.copy(X[bx * rows, streams], behind)
+                T.copy(X[bx * rows, 2 * streams], between)
+                for i, c in T.Parallel(rows, streams * streams):
+                    comb[bx * rows + i, c] = between[i, c] * scale[2] + base[2 * streams + c]
+                for i, c in T.Parallel(rows, streams):
+                    post_mix[bx * rows + i, c] = sigmoid(behind[i, c] * scale[1] + base[streams + c]) * post
+            for i, c in T.Parallel(rows, streams):
+                pre_mix[bx * rows + i, c] = sigmoid(before[i, c] * scale[0] + base[c]) + pre
 
     return split_mixes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family
+from ..programs import Family, added
 
 _DEPTH = 64  # columns of a step of a product
 
@@ -14,43 +14,61 @@ def rounded(x, tf32):
     return T.reinterpret((T.reinterpret(x, "uint32") + T.uint32(0x1000)) & T.uint32(0xFFFFE000), "float32") if tf32 else x
 
 
+def upper(x):
+    """The upper half of a float32: a number of bfloat16."""
+    return T.reinterpret(T.reinterpret(x, "uint32") & T.uint32(0xFFFF0000), "float32")
+
+
+def pieces(outputs, tf32):
+    """(numbers of bfloat16 whose sum is an element of F: two for 10 bits of mantissa, three for all; rows of each)."""
+    return 2 if tf32 else 3, (outputs + 7) // 8 * 8
+
+
 @Family
-def sums(outputs, tf32, rows=64):
-    """Products of rows of X with those of F, and sums of squares, over a part of the columns each."""
+def sums(outputs, tf32, rows=128):
+    """Products of rows of X with those of F, and sums of squares, over a part of the columns each. Those of F become sums of
+    bfloat16 first: what X is multiplied by as it lies, by products that are exact."""
     tokens, width, parts = T.dynamic("tokens, width, parts")
-    padded = (outputs + 7) // 8 * 8
+    count, padded = pieces(outputs, tf32)
+    numbers = tuple(range(count))
 
     @T.prim_func
     def norm_fn_sums(
         X: T.Tensor((tokens, width), "bfloat16"),
         F: T.Tensor((outputs, width), "float32"),
+        of_f: T.Tensor((count * padded, width), "bfloat16"),
         products: T.Tensor((parts, tokens, outputs), "float32"),
         squares: T.Tensor((parts, tokens), "float32"),
     ):
-        with T.Kernel(T.ceildiv(tokens, rows), parts, threads=128) as (bx, part):
+        with T.Kernel(T.ceildiv(width, 512), padded, threads=128) as (bx, n):
+            rest = T.alloc_fragment((512,), "float32")
+            for j in T.Parallel(512):
+                rest[j] = T.if_then_else(n < outputs, rounded(F[T.min(n, outputs - 1), bx * 512 + j], tf32), T.float32(0))
+            for piece in numbers:
+                for j in T.Parallel(512):
+                    of_f[piece * padded + n, bx * 512 + j] = T.cast(upper(rest[j]), "bfloat16")
+                for j in T.Parallel(512):  # an infinity is no sum
+                    rest[j] = T.if_then_else(rest[j] == upper(rest[j]), T.float32(0), rest[j] - upper(rest[j]))
+        with T.Kernel(T.ceildiv(tokens, rows), parts, threads=256) as (bx, part):
             lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
-            of_f = T.alloc_shared((padded, _DEPTH), "float32")
-            x = T.alloc_fragment((rows, _DEPTH), "float32")
+            f = T.alloc_shared((count * padded, _DEPTH), "bfloat16")
             square = T.alloc_fragment((rows, _DEPTH), "float32")
             total = T.alloc_fragment((rows,), "float32")
-            acc = T.alloc_fragment((rows, padded), "float32")
+            acc = T.alloc_fragment((rows, count * padded), "float32")
             steps = T.ceildiv(T.ceildiv(width, _DEPTH), parts)
             T.clear(acc)
             T.clear(square)
-            for step in T.Pipelined(steps, num_stages=2):
+            for step in T.Pipelined(steps, num_stages=6):
                 c = (part * steps + step) * _DEPTH
                 T.copy(X[bx * rows, c], lying)
-                for n, j in T.Parallel(padded, _DEPTH):
-                    inside = T.logical_and(n < outputs, c + j < width)
-                    of_f[n, j] = T.if_then_else(inside, rounded(F[T.min(n, outputs - 1), c + j], tf32), T.float32(0))
-                T.copy(lying, x)
+                T.copy(of_f[0, c], f)
+                T.gemm(lying, f, acc, transpose_B=True)
                 for i, j in T.Parallel(rows, _DEPTH):
-                    square[i, j] = square[i, j] + x[i, j] * x[i, j]
-                T.gemm(x, of_f, acc, transpose_B=True)
+                    x = T.cast(lying[i, j], "float32")
+                    square[i, j] = square[i, j] + x * x
             T.reduce_sum(square, total, dim=1)
-            for i, n in T.Parallel(rows, padded):
-                if n < outputs:
-                    products[part, bx * rows + i, n] = acc[i, n]
+            for i, n in T.Parallel(rows, outputs):
+                products[part, bx * rows + i, n] = added([acc[i, piece * padded + n] for piece in numbers])
             for i in T.Parallel(rows):
                 squares[part, bx * rows + i] = total[i]
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family
+from ..programs import Family, added
 
 
 def tiles(count, shape, dtype="float32"):
     """As many fragments: one for each stream, so that a stream's number needs no index."""
     return [T.alloc_fragment(shape, dtype) for _ in range(count)]
-
-
-def added(terms):
-    """The sum, one after the other."""
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
 
 
 @Family
