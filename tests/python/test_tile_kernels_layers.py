@@ -194,19 +194,20 @@ def test_a_layer_between_streams():
     assert mhc_head(residual, block.fn, torch.ones(1), torch.zeros(2), mhc_mult=2).shape == (2, 6, 32)
 
 
-def test_layers_that_are_made_again():
+@pytest.mark.parametrize("layers, behind", [(3, 2), (4, 4), (6, 5)])
+def test_layers_that_are_made_again(layers, behind):
     first = torch.randn(1, 6, 2, 24).bfloat16()
-    mixes, comb = [torch.rand(1, 6, 2, 1) for _ in range(3)], [torch.rand(1, 6, 2, 2) for _ in range(3)]
-    outputs = [torch.randn(1, 6, 24).bfloat16() for _ in range(3)]
-    inputs, residuals = [torch.empty(1, 6, 24).bfloat16() for _ in range(3)], [torch.empty_like(first) for _ in range(2)]
-    ops.mhc_multilayer_recompute(first, mixes, outputs[:2], mixes[:2], comb[:2], inputs, residuals)
+    mixes, comb = [torch.rand(1, 6, 2, 1) for _ in range(layers)], [torch.rand(1, 6, 2, 2) for _ in range(layers)]
+    outputs = [torch.randn(1, 6, 24).bfloat16() for _ in range(layers)]
+    inputs, residuals = [torch.empty(1, 6, 24).bfloat16() for _ in range(layers)], [torch.empty_like(first) for _ in range(behind)]
+    ops.mhc_multilayer_recompute(first, mixes, outputs[:behind], mixes[:behind], comb[:behind], inputs, residuals)
     residual = first
-    for layer in range(3):
+    for layer in range(layers):
         assert_equal(inputs[layer], ops.mhc_pre_apply_mix(residual, mixes[layer]))
-        if layer < 2:
+        if layer < behind:
             residual = mhc_post(outputs[layer], residual, mixes[layer], comb[layer])
             assert_equal(residuals[layer], residual)
-    with pytest.raises(tw.TilewrightError, match="3 layers with 3 inputs"):
+    with pytest.raises(tw.TilewrightError, match=f"{layers} layers with {layers} inputs"):
         ops.mhc_multilayer_recompute(first, mixes, outputs[:1], mixes[:1], comb[:1], inputs, residuals[:1])
 
 

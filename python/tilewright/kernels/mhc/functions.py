@@ -128,6 +128,36 @@ def post_bwd(x, residual, post_layer_mix, comb_res_mix, d_o):
     return d_x, d_residual, d_post, d_comb
 
 
+def recompute(residual, mixes, outputs, weights, combs, inputs, residuals):
+    """Writes what pre_apply_mix_fwd() and post_fwd() give in turn, layer after layer, to `inputs` and `residuals`."""
+    name = "mhc_multilayer_recompute"
+    residual, mixes = residual.contiguous(), [mix.contiguous() for mix in mixes]
+    _check_streams(name, "initial_residual", residual)
+    *outer, streams, hidden = residual.shape
+    whole, row, weight = tuple(residual.shape), (*outer, hidden), (*outer, streams, 1)
+    for words, tensors, dtypes, shape in (
+        ("pre_mix_list", mixes, _F32, weight),
+        ("layer_output_list", outputs, _BF16, row),
+        ("post_mix_list", weights, _F32, weight),
+        ("comb_mix_list", combs, _F32, (*outer, streams, streams)),
+        ("layer_input_list", inputs, _BF16, row),
+        ("residual_list", residuals, _BF16, whole),
+    ):
+        for tensor in tensors:
+            check(name, words, tensor, dtypes, shape=shape)
+    most, shapes = stream_programs.LAYERS, ((-1, streams), (-1, hidden), (-1, hidden), (-1, streams), (-1, streams, streams))
+    for first in range(0, len(mixes) if residual.numel() else 0, most):
+        given = residual.view(-1, streams, hidden) if first == 0 else residuals[first - 1].view(-1, streams, hidden)
+        lists = [of[first : first + most] for of in (mixes, inputs, outputs, weights, combs, residuals)]
+        kernel = stream_programs.recompute(given, streams=streams, layers=len(lists[0]), behind=len(lists[2]))
+        layers = [
+            of[layer].view(shape) if layer < len(of) else None
+            for layer in range(most)
+            for of, shape in zip(lists, (*shapes, (-1, streams, hidden)))
+        ]
+        kernel(given, *layers)
+
+
 # ---- weights
 
 

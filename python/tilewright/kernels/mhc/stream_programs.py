@@ -136,6 +136,91 @@ def post(streams, rows=2, columns=512):
     return mhc_post
 
 
+LAYERS = 4  # of a launch of recompute()
+
+
+@Family
+def recompute(streams, layers, behind, columns=1024):
+    """apply() and post() of `layers` layers in turn, the last without post() where `behind` is one less; streams stay in registers.
+    Of a layer: its mix, what goes into it; what comes out, its weight, its comb, and the streams behind it."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    numbers = tuple(range(streams))
+
+    @T.prim_func
+    def mhc_recompute(
+        R: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix_0: T.Tensor((tokens, streams), "float32"),
+        Y_0: T.Tensor((tokens, hidden), "bfloat16"),
+        X_0: T.Tensor((tokens, hidden), "bfloat16"),
+        weights_0: T.Tensor((tokens, streams), "float32"),
+        comb_0: T.Tensor((tokens, streams, streams), "float32"),
+        R_0: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix_1: T.Tensor((tokens, streams), "float32"),
+        Y_1: T.Tensor((tokens, hidden), "bfloat16"),
+        X_1: T.Tensor((tokens, hidden), "bfloat16"),
+        weights_1: T.Tensor((tokens, streams), "float32"),
+        comb_1: T.Tensor((tokens, streams, streams), "float32"),
+        R_1: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix_2: T.Tensor((tokens, streams), "float32"),
+        Y_2: T.Tensor((tokens, hidden), "bfloat16"),
+        X_2: T.Tensor((tokens, hidden), "bfloat16"),
+        weights_2: T.Tensor((tokens, streams), "float32"),
+        comb_2: T.Tensor((tokens, streams, streams), "float32"),
+        R_2: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        mix_3: T.Tensor((tokens, streams), "float32"),
+        Y_3: T.Tensor((tokens, hidden), "bfloat16"),
+        X_3: T.Tensor((tokens, hidden), "bfloat16"),
+        weights_3: T.Tensor((tokens, streams), "float32"),
+        comb_3: T.Tensor((tokens, streams, streams), "float32"),
+        R_3: T.Tensor((tokens, streams, hidden), "bfloat16"),
+    ):
+        fed = ((mix_0, Y_0), (mix_1, Y_1), (mix_2, Y_2), (mix_3, Y_3))[:layers]
+        left = (
+            (X_0, weights_0, comb_0, R_0),
+            (X_1, weights_1, comb_1, R_1),
+            (X_2, weights_2, comb_2, R_2),
+            (X_3, weights_3, comb_3, R_3),
+        )[:behind]
+        chunks = T.ceildiv(hidden, columns)
+        with T.Kernel(tokens * chunks, threads=128) as block:
+            t, bx = block // chunks, block % chunks
+            before = tiles(streams, (columns,))
+            x = tiles(behind, (columns,), "bfloat16")
+            made = tiles(streams, (columns,), "bfloat16")
+            numbers_of = [mix[t, 0:streams] for mix, _ in fed]
+            for _, weight, comb, _ in left:
+                numbers_of += [weight[t, 0:streams], *[comb[t, m, 0:streams] for m in numbers]]
+            read = tiles(len(numbers_of), (streams,))
+            lying = [T.alloc_shared((streams,), "float32") for _ in numbers_of]
+            for of, into in zip_of(numbers_of, read):
+                T.copy(of, into)
+            for m in numbers:
+                for j in T.Parallel(columns):
+                    before[m][j] = T.cast(R[t, m, bx * columns + j], "float32")
+            for layer, (given, _, _, _) in enumerate_of(left):
+                T.copy(given[t, bx * columns], x[layer])
+            for of, into in zip_of(read, lying):
+                T.copy(of, into)
+            for layer, (_, into) in enumerate_of(fed):
+                for j in T.Parallel(columns):
+                    into[t, bx * columns + j] = T.cast(added([lying[layer][m] * before[m][j] for m in numbers]), "bfloat16")
+                if layer < behind:
+                    at = layers + layer * (1 + streams)
+                    weight, comb = lying[at], lying[at + 1 : at + 1 + streams]
+                    for n in numbers:
+                        for j in T.Parallel(columns):
+                            found = posted(
+                                T.cast(x[layer][j], "float32"), weight[n], [comb[m][n] for m in numbers], [s[j] for s in before]
+                            )
+                            made[n][j] = T.cast(found, "bfloat16")
+                    for n in numbers:
+                        T.copy(made[n], left[layer][3][t, n, bx * columns])
+                        for j in T.Parallel(columns):
+                            before[n][j] = T.cast(made[n][j], "float32")
+
+    return mhc_recompute
+
+
 @Family
 def post_gradient(streams, columns=256, threads=128):
     """Gradients of post()."""
@@ -190,6 +275,10 @@ def post_gradient(streams, columns=256, threads=128):
                     d_weights[t, q - streams * streams] = total[q]
 
     return mhc_post_backward
+
+
+def zip_of(*items):
+    return tuple(zip(*items))
 
 
 def enumerate_of(items):

@@ -33,11 +33,7 @@ def mhc_multilayer_recompute(
             f"weights and {len(residual_list)} residuals",
             "inputs are as many as layers, the rest as many or one less",
         )
-    residual = initial_residual
     with torch.no_grad():
-        for layer in range(layers):
-            functions.pre_apply_mix_fwd(residual, pre_mix_list[layer], layer_input_list[layer])
-            if layer < behind:
-                residual = functions.post_fwd(
-                    layer_output_list[layer], residual, post_mix_list[layer], comb_mix_list[layer], residual_list[layer]
-                )
+        functions.recompute(
+            initial_residual, pre_mix_list, layer_output_list, post_mix_list, comb_mix_list, layer_input_list, residual_list
+        )
