@@ -222,10 +222,10 @@ def recompute(streams, layers, behind, columns=1024):
 
 
 @Family
-def post_gradient(streams, columns=256, threads=128):
-    """Gradients of post()."""
+def post_gradient(streams, threads=128):
+    """Gradients of post(). A thread has eight columns at a time, and a sum for each pair of what goes in and what came out."""
     tokens, hidden = T.dynamic("tokens, hidden")
-    numbers = tuple(range(streams))
+    numbers, together = tuple(range(streams)), (threads, 8)
     pairs = tuple((m, n) for m in range(streams + 1) for n in range(streams))  # the last rows: of x itself
 
     @T.prim_func
@@ -241,32 +241,39 @@ def post_gradient(streams, columns=256, threads=128):
         dX: T.Tensor((tokens, hidden), "bfloat16"),
     ):
         with T.Kernel(tokens, threads=threads) as t:
-            sums = tiles(len(pairs), (columns,))
-            dy = tiles(streams, (columns,))
-            x = T.alloc_fragment((columns,), "float32")
-            lying = T.alloc_shared((len(pairs), columns), "float32")
+            sums = tiles(len(pairs), (threads,))
+            before = tiles(streams + 1, together, "bfloat16")
+            given = tiles(streams, together, "bfloat16")
+            dy = tiles(streams, together)
+            lying = T.alloc_shared((len(pairs), threads), "float32")
             total = T.alloc_fragment((len(pairs),), "float32")
             for each in sums:
                 T.clear(each)
-            for step in T.serial(T.ceildiv(hidden, columns)):
+            for step in T.serial(T.ceildiv(hidden, threads * 8)):
+                for m in numbers:
+                    for i, j in T.Parallel(*together):
+                        given[m][i, j] = dY[t, m, (step * threads + i) * 8 + j]
+                for m in numbers:
+                    for i, j in T.Parallel(*together):
+                        before[m][i, j] = R[t, m, (step * threads + i) * 8 + j]
+                for i, j in T.Parallel(*together):
+                    before[streams][i, j] = X[t, (step * threads + i) * 8 + j]
                 for n in numbers:
-                    for j in T.Parallel(columns):
-                        dy[n][j] = T.cast(dY[t, n, step * columns + j], "float32")
-                for m in (*numbers, streams):
-                    for j in T.Parallel(columns):
-                        c = step * columns + j
-                        if m == streams:
-                            x[j] = T.cast(X[t, c], "float32")
-                            dX[t, c] = T.cast(added([dy[n][j] * weights[t, n] for n in numbers]), "bfloat16")
-                        else:
-                            x[j] = T.cast(R[t, m, c], "float32")
-                            dR[t, m, c] = T.cast(added([comb[t, m, n] * dy[n][j] for n in numbers]), "bfloat16")
-                    for n in numbers:
-                        for j in T.Parallel(columns):
-                            sums[m * streams + n][j] = sums[m * streams + n][j] + x[j] * dy[n][j]
+                    for i, j in T.Parallel(*together):
+                        dy[n][i, j] = T.cast(given[n][i, j], "float32")
+                for m in numbers:
+                    for i, j in T.Parallel(*together):
+                        found = added([comb[t, m, n] * dy[n][i, j] for n in numbers])
+                        dR[t, m, (step * threads + i) * 8 + j] = T.cast(found, "bfloat16")
+                for i, j in T.Parallel(*together):
+                    found = added([dy[n][i, j] * weights[t, n] for n in numbers])
+                    dX[t, (step * threads + i) * 8 + j] = T.cast(found, "bfloat16")
+                for q, (m, n) in enumerate_of(pairs):
+                    for i in T.Parallel(threads):
+                        products = [T.cast(before[m][i, j], "float32") * dy[n][i, j] for j in range_of(8)]
+                        sums[q][i] = sums[q][i] + added(products)
             for q, _ in enumerate_of(pairs):
-                for j in T.Parallel(columns):
-                    lying[q, j] = sums[q][j]
+                T.copy(sums[q], lying[q, 0:threads])
             T.reduce_sum(lying, total, dim=1)
             for q in T.Parallel(len(pairs)):
                 if q < streams * streams:
