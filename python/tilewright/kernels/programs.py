@@ -51,6 +51,11 @@ def takes_tf32(tensor):
     return place_of(tensor).engine == "cuda" or is_pretended()
 
 
+def range_of(count):
+    """Numbers of Python's, which a loop in a program is not made of."""
+    return tuple(range(count))
+
+
 def added(terms):
     """The sum of terms of a program, one after the other."""
     total = terms[0]

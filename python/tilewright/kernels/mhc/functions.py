@@ -230,6 +230,15 @@ def sinkhorn_bwd(grad, x, repeat, eps):
 # ---- norms
 
 
+def _sums_of(x, outputs, parts, tf32):
+    """What norm() and pre() put between their launches: pieces of fn, and sums of parts of the columns."""
+    tokens, width = x.shape
+    parts = max(1, min(parts, ceil_div(width, 512), get_num_sms() // max(1, ceil_div(tokens, 128))))
+    count, padded = norm_programs.pieces(outputs, tf32)
+    shapes = (parts, tokens, outputs), (parts, tokens)
+    return x.new_empty((count * padded, width)), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)
+
+
 def norm_fn_fwd(x, fn, eps, parts):
     """(products of the normalized rows of x with those of fn, products, sums of squares): x bfloat16 (tokens, width), fn
     float32."""
@@ -238,20 +247,58 @@ def norm_fn_fwd(x, fn, eps, parts):
     tokens, width = x.shape
     check(name, "mhc_fn", fn, _F32, shape=(None, width))
     outputs = fn.shape[0]
-    parts = max(1, min(parts, ceil_div(width, 512), get_num_sms() // max(1, ceil_div(tokens, 128))))
-    products, squares = x.new_empty((parts, tokens, outputs), dtype=torch.float32), x.new_empty(
-        (parts, tokens), dtype=torch.float32
-    )
     out, product, square = (
         x.new_empty(shape, dtype=torch.float32) for shape in ((tokens, outputs), (tokens, outputs), (tokens,))
     )
     if tokens and outputs and width:
         tf32 = takes_tf32(x)
-        count, padded = norm_programs.pieces(outputs, tf32)
-        of_fn = x.new_empty((count * padded, width))
-        norm_programs.sums(x, outputs=outputs, tf32=tf32)(x, fn, of_fn, products, squares)
-        norm_programs.norms(x, outputs=outputs)(products, squares, product, square, out, float(width), eps)
+        norm_programs.norm(x, outputs=outputs, tf32=tf32)(
+            x, fn, *_sums_of(x, outputs, parts, tf32), product, square, out, eps
+        )
     return out, product, square
+
+
+def pre_fwd(x, fn, scale, base, norm_eps, pre_eps, sinkhorn_eps, post, repeat, parts):
+    """(weights behind the layer, between streams, what goes into it): bit for bit what norm_fn_fwd(), split_fwd(), sinkhorn_fwd()
+    and pre_apply_mix_fwd() give one after the other."""
+    name = "mhc_pre_big_fuse"
+    _check_streams(name, "residual", x)
+    *outer, streams, hidden = x.shape
+    outputs = streams * (2 + streams)
+    check(name, "fn", fn, _F32, shape=(outputs, streams * hidden))
+    check(name, "mhc_scale", scale, _F32, shape=(3,))
+    check(name, "mhc_base", base, _F32, shape=(outputs,))
+    if repeat < 1:
+        refuse_option(name, f"{repeat} repetitions", "it is repeated once at least")
+    before, behind, between, out = (
+        x.new_empty((*outer, *shape), dtype=dtype)
+        for shape, dtype in (
+            ((streams,), torch.float32),
+            ((streams, 1), torch.float32),
+            ((streams, streams), torch.float32),
+            ((hidden,), torch.bfloat16),
+        )
+    )
+    if x.numel():
+        rows, tf32 = x.view(-1, streams * hidden), takes_tf32(x)
+        kernel = mix_programs.pre(x, streams=streams, steps=2 * repeat - 1, tf32=tf32)
+        kernel(
+            rows,
+            rows.view(-1, streams, hidden),
+            fn,
+            scale,
+            base,
+            *_sums_of(rows, outputs, parts, tf32),
+            before.view(-1, streams),
+            behind.view(-1, streams),
+            between.view(-1, streams, streams),
+            out.view(-1, hidden),
+            norm_eps,
+            pre_eps,
+            post,
+            sinkhorn_eps,
+        )
+    return behind, between, out
 
 
 def norm_fn_bwd(grad, x, fn, product, square, eps, x_grad):

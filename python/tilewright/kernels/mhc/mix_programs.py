@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family
+from ..programs import Family, range_of
+from .norm_programs import pieces, write_pieces, write_sums
+from .stream_programs import tiles, write_mixed
 
 
 def sigmoid(x):
@@ -103,6 +105,106 @@ def mixes_gradient(columns, streams, scales, rows=64):
     return split_mixes_backward
 
 
+@T.macro
+def soften(x, of_rows):
+    """softmax of the rows of matrices (rows, columns, matrices)."""
+    T.reduce_max(x, of_rows, dim=1)
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = T.exp(x[i, j, t] - of_rows[i, t])
+    T.reduce_sum(x, of_rows, dim=1)
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] / of_rows[i, t]
+
+
+@T.macro
+def shift(x, epsilon):
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] + epsilon
+
+
+@T.macro
+def divide_columns(x, of_columns, epsilon):
+    """Columns by their sums plus epsilon."""
+    T.reduce_sum(x, of_columns, dim=0)
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] / (of_columns[j, t] + epsilon)
+
+
+@T.macro
+def divide_rows(x, of_rows, epsilon):
+    """Rows by their sums plus epsilon."""
+    T.reduce_sum(x, of_rows, dim=1)
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] / (of_rows[i, t] + epsilon)
+
+
+@Family
+def pre(streams, steps, tf32, many=32):
+    """norm(), mixes(), sinkhorn() and apply() of the same tokens. What lies between the first and the last is one launch, where a
+    thread has a token."""
+    tokens, width, hidden, parts = T.dynamic("tokens, width, hidden, parts")
+    outputs = streams * (2 + streams)
+    count, padded = pieces(outputs, tf32)
+
+    @T.prim_func
+    def mhc_pre(
+        rows_of: T.Tensor((tokens, width), "bfloat16"),
+        X: T.Tensor((tokens, streams, hidden), "bfloat16"),
+        F: T.Tensor((outputs, width), "float32"),
+        scale: T.Tensor((3,), "float32"),
+        base: T.Tensor((outputs,), "float32"),
+        of_f: T.Tensor((count * padded, width), "bfloat16"),
+        products: T.Tensor((parts, tokens, outputs), "float32"),
+        squares: T.Tensor((parts, tokens), "float32"),
+        pre_mix: T.Tensor((tokens, streams), "float32"),
+        post_mix: T.Tensor((tokens, streams), "float32"),
+        comb: T.Tensor((tokens, streams, streams), "float32"),
+        Y: T.Tensor((tokens, hidden), "bfloat16"),
+        norm_epsilon: T.float32,
+        pre: T.float32,
+        post: T.float32,
+        epsilon: T.float32,
+    ):
+        write_pieces(F, of_f, outputs, tf32)
+        write_sums(rows_of, of_f, products, squares, outputs, tf32)
+        with T.Kernel(T.ceildiv(tokens, many), threads=many) as bx:
+            found = tiles(outputs, (many,))
+            total = T.alloc_fragment((many,), "float32")
+            x = T.alloc_fragment((streams, streams, many), "float32")
+            sums = T.alloc_fragment((streams, many), "float32")
+            for each in (total, *found):
+                T.clear(each)
+            for part in T.unroll(parts, unroll_factor=4):
+                for t in T.Parallel(many):
+                    total[t] = total[t] + squares[part, bx * many + t]
+                for n in range_of(outputs):
+                    for t in T.Parallel(many):
+                        found[n][t] = found[n][t] + products[part, bx * many + t, n]
+            for t in T.Parallel(many):
+                total[t] = T.rsqrt(total[t] / T.cast(width, "float32") + norm_epsilon)
+            for n in range_of(outputs):
+                for t in T.Parallel(many):
+                    found[n][t] = found[n][t] * total[t]
+            for n in range_of(streams):
+                for t in T.Parallel(many):
+                    pre_mix[bx * many + t, n] = sigmoid(found[n][t] * scale[0] + base[n]) + pre
+                    post_mix[bx * many + t, n] = sigmoid(found[streams + n][t] * scale[1] + base[streams + n]) * post
+            for n in range_of(streams * streams):
+                for t in T.Parallel(many):
+                    x[n // streams, n % streams, t] = found[2 * streams + n][t] * scale[2] + base[2 * streams + n]
+            soften(x, sums)
+            shift(x, epsilon)
+            for step in T.serial((steps + 1) // 2):
+                divide_columns(x, sums, epsilon)
+                if 2 * step + 1 < steps:
+                    divide_rows(x, sums, epsilon)
+            for i, j, t in T.Parallel(streams, streams, many):
+                comb[bx * many + t, i, j] = x[i, j, t]
+        write_mixed(X, pre_mix, Y)
+
+    return mhc_pre
+
+
 @Family
 def sinkhorn(rows, columns, steps, many, backward):
     """Softmax of rows, then columns and rows in turn divided by their sums: `steps` divisions. `many` matrices a block, each of
@@ -128,27 +230,17 @@ def sinkhorn(rows, columns, steps, many, backward):
                 sums = T.alloc_shared((steps, max(rows, columns), many), "float32")
             for i, j, t in T.Parallel(*shape):
                 x[i, j, t] = X[bx * many + t, i, j]
-            T.reduce_max(x, of_rows, dim=1)
-            for i, j, t in T.Parallel(*shape):
-                x[i, j, t] = T.exp(x[i, j, t] - of_rows[i, t])
-            T.reduce_sum(x, of_rows, dim=1)
-            for i, j, t in T.Parallel(*shape):
-                x[i, j, t] = x[i, j, t] / of_rows[i, t]
+            soften(x, of_rows)
             if backward:
                 T.copy(x, soft)
-            for i, j, t in T.Parallel(*shape):
-                x[i, j, t] = x[i, j, t] + epsilon
+            shift(x, epsilon)
             for step in T.serial((steps + 1) // 2):
-                T.reduce_sum(x, of_columns, dim=0)
-                for i, j, t in T.Parallel(*shape):
-                    x[i, j, t] = x[i, j, t] / (of_columns[j, t] + epsilon)
+                divide_columns(x, of_columns, epsilon)
                 if backward:
                     for j, t in T.Parallel(columns, many):
                         sums[2 * step, j, t] = of_columns[j, t] + epsilon
                 if 2 * step + 1 < steps:
-                    T.reduce_sum(x, of_rows, dim=1)
-                    for i, j, t in T.Parallel(*shape):
-                        x[i, j, t] = x[i, j, t] / (of_rows[i, t] + epsilon)
+                    divide_rows(x, of_rows, epsilon)
                     if backward:
                         for i, t in T.Parallel(rows, many):
                             sums[2 * step + 1, i, t] = of_rows[i, t] + epsilon

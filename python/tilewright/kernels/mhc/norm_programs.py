@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family, added
+from ..programs import Family, added, range_of
 
 _DEPTH = 64  # columns of a step of a product
 
@@ -24,90 +24,89 @@ def pieces(outputs, tf32):
     return 2 if tf32 else 3, (outputs + 7) // 8 * 8
 
 
+@T.macro
+def write_pieces(F, of_f, outputs, tf32):
+    """A launch: rows of F as sums of bfloat16, rows of zeros behind them."""
+    width, (count, padded) = F.shape[1], pieces(outputs, tf32)
+    with T.Kernel(T.ceildiv(width, 512), padded, threads=128) as (bx, n):
+        rest = T.alloc_fragment((512,), "float32")
+        for j in T.Parallel(512):
+            rest[j] = T.if_then_else(n < outputs, rounded(F[T.min(n, outputs - 1), bx * 512 + j], tf32), T.float32(0))
+        for piece in range_of(count):
+            for j in T.Parallel(512):
+                of_f[piece * padded + n, bx * 512 + j] = T.cast(upper(rest[j]), "bfloat16")
+            for j in T.Parallel(512):  # an infinity is no sum
+                rest[j] = T.if_then_else(rest[j] == upper(rest[j]), T.float32(0), rest[j] - upper(rest[j]))
+
+
+@T.macro
+def write_sums(X, of_f, products, squares, outputs, tf32, rows=128):
+    """A launch: products of rows of X with those of F, exact in float32, and sums of squares, over a part of the columns each."""
+    tokens, width = X.shape
+    parts, (count, padded) = squares.shape[0], pieces(outputs, tf32)
+    with T.Kernel(T.ceildiv(tokens, rows), parts, threads=256) as (bx, part):
+        lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
+        f = T.alloc_shared((count * padded, _DEPTH), "bfloat16")
+        square = T.alloc_fragment((rows, _DEPTH), "float32")
+        total = T.alloc_fragment((rows,), "float32")
+        acc = T.alloc_fragment((rows, count * padded), "float32")
+        steps = T.ceildiv(T.ceildiv(width, _DEPTH), parts)
+        T.clear(acc)
+        T.clear(square)
+        for step in T.Pipelined(steps, num_stages=6):
+            c = (part * steps + step) * _DEPTH
+            T.copy(X[bx * rows, c], lying)
+            T.copy(of_f[0, c], f)
+            T.gemm(lying, f, acc, transpose_B=True)
+            for i, j in T.Parallel(rows, _DEPTH):
+                x = T.cast(lying[i, j], "float32")
+                square[i, j] = square[i, j] + x * x
+        T.reduce_sum(square, total, dim=1)
+        for i, n in T.Parallel(rows, outputs):
+            products[part, bx * rows + i, n] = added([acc[i, piece * padded + n] for piece in range_of(count)])
+        for i in T.Parallel(rows):
+            squares[part, bx * rows + i] = total[i]
+
+
 @Family
-def sums(outputs, tf32, rows=128):
-    """Products of rows of X with those of F, and sums of squares, over a part of the columns each. Those of F become sums of
-    bfloat16 first: what X is multiplied by as it lies, by products that are exact."""
+def norm(outputs, tf32, rows=32):
+    """Products of rows of X with those of F, divided by the roots of their mean squares. Those of F become sums of bfloat16
+    first: what X is multiplied by as it lies."""
     tokens, width, parts = T.dynamic("tokens, width, parts")
     count, padded = pieces(outputs, tf32)
-    numbers = tuple(range(count))
 
     @T.prim_func
-    def norm_fn_sums(
+    def norm_fn(
         X: T.Tensor((tokens, width), "bfloat16"),
         F: T.Tensor((outputs, width), "float32"),
         of_f: T.Tensor((count * padded, width), "bfloat16"),
         products: T.Tensor((parts, tokens, outputs), "float32"),
         squares: T.Tensor((parts, tokens), "float32"),
-    ):
-        with T.Kernel(T.ceildiv(width, 512), padded, threads=128) as (bx, n):
-            rest = T.alloc_fragment((512,), "float32")
-            for j in T.Parallel(512):
-                rest[j] = T.if_then_else(n < outputs, rounded(F[T.min(n, outputs - 1), bx * 512 + j], tf32), T.float32(0))
-            for piece in numbers:
-                for j in T.Parallel(512):
-                    of_f[piece * padded + n, bx * 512 + j] = T.cast(upper(rest[j]), "bfloat16")
-                for j in T.Parallel(512):  # an infinity is no sum
-                    rest[j] = T.if_then_else(rest[j] == upper(rest[j]), T.float32(0), rest[j] - upper(rest[j]))
-        with T.Kernel(T.ceildiv(tokens, rows), parts, threads=256) as (bx, part):
-            lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
-            f = T.alloc_shared((count * padded, _DEPTH), "bfloat16")
-            square = T.alloc_fragment((rows, _DEPTH), "float32")
-            total = T.alloc_fragment((rows,), "float32")
-            acc = T.alloc_fragment((rows, count * padded), "float32")
-            steps = T.ceildiv(T.ceildiv(width, _DEPTH), parts)
-            T.clear(acc)
-            T.clear(square)
-            for step in T.Pipelined(steps, num_stages=6):
-                c = (part * steps + step) * _DEPTH
-                T.copy(X[bx * rows, c], lying)
-                T.copy(of_f[0, c], f)
-                T.gemm(lying, f, acc, transpose_B=True)
-                for i, j in T.Parallel(rows, _DEPTH):
-                    x = T.cast(lying[i, j], "float32")
-                    square[i, j] = square[i, j] + x * x
-            T.reduce_sum(square, total, dim=1)
-            for i, n in T.Parallel(rows, outputs):
-                products[part, bx * rows + i, n] = added([acc[i, piece * padded + n] for piece in numbers])
-            for i in T.Parallel(rows):
-                squares[part, bx * rows + i] = total[i]
-
-    return norm_fn_sums
-
-
-@Family
-def norms(outputs, rows=32):
-    """The parts of sums() added up, and the products divided by the root of the mean square."""
-    tokens, parts = T.dynamic("tokens, parts")
-
-    @T.prim_func
-    def norm_fn_norms(
-        products: T.Tensor((parts, tokens, outputs), "float32"),
-        squares: T.Tensor((parts, tokens), "float32"),
         product: T.Tensor((tokens, outputs), "float32"),
         square: T.Tensor((tokens,), "float32"),
         Y: T.Tensor((tokens, outputs), "float32"),
-        width: T.float32,
         epsilon: T.float32,
     ):
+        write_pieces(F, of_f, outputs, tf32)
+        write_sums(X, of_f, products, squares, outputs, tf32)
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
-            found = T.alloc_fragment((rows, outputs), "float32")
+            found = T.alloc_fragment((outputs, rows), "float32")
             total = T.alloc_fragment((rows,), "float32")
             T.clear(found)
             T.clear(total)
             for part in T.serial(parts):
                 for i in T.Parallel(rows):
                     total[i] = total[i] + squares[part, bx * rows + i]
-                for i, n in T.Parallel(rows, outputs):
-                    found[i, n] = found[i, n] + products[part, bx * rows + i, n]
+                for n, i in T.Parallel(outputs, rows):
+                    found[n, i] = found[n, i] + products[part, bx * rows + i, n]
             for i in T.Parallel(rows):
                 square[bx * rows + i] = total[i]
-                total[i] = T.rsqrt(total[i] / width + epsilon)
-            for i, n in T.Parallel(rows, outputs):
-                product[bx * rows + i, n] = found[i, n]
-                Y[bx * rows + i, n] = found[i, n] * total[i]
+                total[i] = T.rsqrt(total[i] / T.cast(width, "float32") + epsilon)
+            for n, i in T.Parallel(outputs, rows):
+                product[bx * rows + i, n] = found[n, i]
+                Y[bx * rows + i, n] = found[n, i] * total[i]
 
-    return norm_fn_norms
+    return norm_fn
 
 
 @Family

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as T
 
-from ..programs import Family, added
+from ..programs import Family, added, range_of
 
 
 def tiles(count, shape, dtype="float32"):
@@ -39,8 +39,19 @@ def expand(streams, x, backward, rows=8, columns=512):
     return expand_to_mhc
 
 
+@T.macro
+def write_mixed(X, mix, Y, rows=4, columns=512):
+    """A launch: the sums of the streams times their weights."""
+    tokens, streams, hidden = X.shape
+    with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+        for i, j in T.Parallel(rows, columns):
+            t, c = by * rows + i, bx * columns + j
+            if t < tokens:
+                Y[t, c] = T.cast(added([mix[t, m] * T.cast(X[t, m, c], "float32") for m in range_of(streams)]), "bfloat16")
+
+
 @Family
-def apply(streams, rows=4, columns=512):
+def apply(streams):
     """The sum of the streams times their weights."""
     tokens, hidden = T.dynamic("tokens, hidden")
 
@@ -50,18 +61,9 @@ def apply(streams, rows=4, columns=512):
         mix: T.Tensor((tokens, streams), "float32"),
         Y: T.Tensor((tokens, hidden), "bfloat16"),
     ):
-        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
-            for i, j in T.Parallel(rows, columns):
-                t, c = by * rows + i, bx * columns + j
-                if t < tokens:
-                    Y[t, c] = T.cast(added([mix[t, m] * T.cast(X[t, m, c], "float32") for m in range_of(streams)]), "bfloat16")
+        write_mixed(X, mix, Y)
 
     return apply_mix
-
-
-def range_of(count):
-    """Numbers of Python's, which a loop in a program is not made of."""
-    return tuple(range(count))
 
 
 @Family

@@ -21,13 +21,16 @@ def mhc_pre_big_fuse(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(weights behind the layer, weights between streams, what goes into the layer): bit for bit what mhc_pre_norm_fn(),
     mhc_pre_split_mixes(), sinkhorn_normalize() and mhc_pre_apply_mix() give one after the other."""
-    residual = residual.contiguous()
-    *outer, streams, hidden = residual.shape
     with torch.no_grad():
-        mixes, _, _ = functions.norm_fn_fwd(residual.view(-1, streams * hidden), fn, rms_eps, n_splits)
-        pre, post, comb = functions.split_fwd(
-            "mhc_pre_big_fuse", mixes, mhc_scale, mhc_base, streams, mhc_post_mult_value, mhc_pre_eps
+        return functions.pre_fwd(
+            residual.contiguous(),
+            fn,
+            mhc_scale,
+            mhc_base,
+            rms_eps,
+            mhc_pre_eps,
+            mhc_sinkhorn_eps,
+            mhc_post_mult_value,
+            sinkhorn_repeat,
+            n_splits,
         )
-        comb = functions.sinkhorn_fwd(comb.view(-1, streams, streams), sinkhorn_repeat, mhc_sinkhorn_eps)
-        layer_input = functions.pre_apply_mix_fwd(residual, pre.view(*outer, streams, 1))
-    return post.view(*outer, streams, 1), comb.view(*outer, streams, streams), layer_input
