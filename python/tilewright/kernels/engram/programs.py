@@ -114,10 +114,8 @@ def gate(streams, hidden, saved, threads):
 @Family
 def gate_gradient(streams, hidden, columns=1024):
     """Gradients of gate(): what comes back through the gates, and that of V; then the others, elementwise, where each block of the
-    grid has every blocks-th token of some columns of one stream, and keeps its part of the weight's."""
-    tokens, blocks, k_token, k_stream, v_token, g_token, g_stream = T.dynamic(
-        "tokens, blocks, k_token, k_stream, v_token, g_token, g_stream"
-    )
+    grid has some tokens and columns of one stream, and keeps its part of the weight's."""
+    tokens, blocks, k_token, k_stream, v_token = T.dynamic("tokens, blocks, k_token, k_stream, v_token")
     numbers = tuple(range(streams))
 
     @T.prim_func
@@ -133,7 +131,7 @@ def gate_gradient(streams, hidden, columns=1024):
         k_norms: T.Tensor((tokens, streams), "float32"),
         through: T.Tensor((tokens, streams, 3), "float32"),  # to x * w * k, to the squares of x and of k
         dX: T.Tensor((tokens, streams, hidden), "bfloat16"),
-        dK: T.StridedTensor((tokens, streams, hidden), (g_token, g_stream, 1), "bfloat16"),
+        dK: T.Tensor((tokens, streams, hidden), "bfloat16"),
         dV: T.Tensor((tokens, hidden), "bfloat16"),
         dW: T.Tensor((blocks, streams, hidden), "float32"),
         least: T.float32,
@@ -170,8 +168,8 @@ def gate_gradient(streams, hidden, columns=1024):
             of_weight = T.alloc_fragment((columns,), "float32")
             T.copy(W[h, bx * columns], w)
             T.clear(of_weight)
-            for step in T.serial(T.ceildiv(tokens - s, blocks)):
-                t = s + step * blocks
+            each = T.ceildiv(tokens, blocks)
+            for t in T.serial(s * each, T.min((s + 1) * each, tokens)):
                 to_all, to_x, to_k = through[t, h, 0], through[t, h, 1], through[t, h, 2]
                 for j in T.Parallel(columns):
                     c = bx * columns + j
