@@ -184,7 +184,7 @@ def gate_gradient(streams, hidden, columns=1024):
 
 @Family
 def weight_gradient(columns=128, together=16):
-    """Adds the gradients of both weights of a product, from parts of the product's, of which `together` sums are made at once."""
+    """Adds the gradients of both weights of a product, from parts of the product's."""
     parts, streams, hidden = T.dynamic("parts, streams, hidden")
 
     @T.prim_func
@@ -195,17 +195,17 @@ def weight_gradient(columns=128, together=16):
         dA: T.Tensor((streams, hidden), "float32"),
         dB: T.Tensor((streams, hidden), "float32"),
     ):
-        with T.Kernel(T.ceildiv(hidden, columns), streams, threads=512) as (bx, h):
-            a, b, of_a, of_b = (T.alloc_fragment((columns,), "float32") for _ in range(4))
-            of_parts = T.alloc_fragment((together, columns), "float32")
-            sums = T.alloc_fragment((columns,), "float32")
+        with T.Kernel(T.ceildiv(hidden, columns), streams, threads=128) as (bx, h):
+            a, b, of_a, of_b, sums = (T.alloc_fragment((columns,), "float32") for _ in range(5))
+            lying = T.alloc_shared((together, columns), "float32")
             for to, of in ((a, A), (b, B), (of_a, dA), (of_b, dB)):
                 T.copy(of[h, bx * columns], to)
-            T.clear(of_parts)
-            for step in T.unroll(T.ceildiv(parts, together), unroll_factor=4):
-                for i, j in T.Parallel(together, columns):
-                    of_parts[i, j] = of_parts[i, j] + dW[step * together + i, h, bx * columns + j]
-            T.reduce_sum(of_parts, sums, dim=0)
+            T.clear(sums)
+            for step in T.Pipelined(T.ceildiv(parts, together), num_stages=6):
+                T.copy(dW[step * together : (step + 1) * together, h, bx * columns : (bx + 1) * columns], lying)
+                for i in T.serial(together):
+                    for j in T.Parallel(columns):
+                        sums[j] = sums[j] + lying[i, j]
             for j in T.Parallel(columns):
                 dA[h, bx * columns + j] = of_a[j] + sums[j] * b[j]
                 dB[h, bx * columns + j] = of_b[j] + sums[j] * a[j]
