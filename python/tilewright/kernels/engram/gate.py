@@ -11,10 +11,6 @@ from . import programs
 _BF16, _F32 = (torch.bfloat16,), (torch.float32,)
 
 
-def _threads(hidden):
-    return 128 if hidden <= 4096 else 256 if hidden <= 8192 else 512
-
-
 def _check_rows(function, argument, x, shape, dtypes=_BF16):
     """Rows lie without gaps, and at any distance from each other."""
     check(function, argument, x, dtypes, shape=shape, compact=False)
@@ -85,7 +81,7 @@ def engram_gate_fwd(
         torch.empty((tokens, streams), dtype=torch.float32, device=out.device) if save_for_backward else None for _ in range(4)
     ]
     if out.numel():
-        kernel = programs.gate(out, streams=streams, hidden=hidden, saved=bool(save_for_backward), threads=_threads(hidden))
+        kernel = programs.gate(out, streams=streams, hidden=hidden, saved=bool(save_for_backward), threads=programs.row_threads(hidden))
         kernel(hidden_states, k, v, weight_fused, out, *saved, eps, clamp_value, hidden**-0.5)
     return (out, *saved)
 

@@ -7,6 +7,11 @@ import tilewright.language as T
 from ..programs import Family, added
 
 
+def row_threads(hidden):
+    """Of a block that has a row in registers."""
+    return 128 if hidden <= 4096 else 256 if hidden <= 8192 else 512
+
+
 @Family
 def product(columns=512):
     """The product of two tensors of bfloat16 in float32."""

@@ -6,45 +6,86 @@ import tilewright.language as T
 import torch
 
 from ...ops import matmul, rms_norm
-from ..arguments import check
-from ..programs import Family
+from ..arguments import ceil_div, check
+from ..config import get_num_sms
+from ..programs import Family, range_of
+from .programs import row_threads
 
+_FEW = 8  # gates whose sums a thread keeps; a product of matrices makes tiles of many more
 _NAMES = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float32: "float32"}
 
 
 @Family
-def norm_gradient(x, columns=2048, threads=128):
-    """What comes back through a row divided by its root mean square."""
-    tokens, hidden = T.dynamic("tokens, hidden")
+def norm_gradient(x, hidden, threads):
+    """What comes back through a row divided by its root mean square. Rows stay in registers."""
+    tokens = T.dynamic("tokens")
 
     @T.prim_func
     def rms_norm_backward(
         dN: T.Tensor((tokens, hidden), x), X: T.Tensor((tokens, hidden), x), dX: T.Tensor((tokens, hidden), x), epsilon: T.float32
     ):
         with T.Kernel(tokens, threads=threads) as t:
-            squares = T.alloc_fragment((1, columns), "float32")
-            products = T.alloc_fragment((1, columns), "float32")
-            square = T.alloc_fragment((1,), "float32")
-            product = T.alloc_fragment((1,), "float32")
-            T.clear(squares)
-            T.clear(products)
-            for step in T.serial(T.ceildiv(hidden, columns)):
-                for i, j in T.Parallel(1, columns):
-                    value, grad = T.cast(X[t, step * columns + j], "float32"), T.cast(dN[t, step * columns + j], "float32")
-                    squares[i, j] = squares[i, j] + value * value
-                    products[i, j] = products[i, j] + value * grad
-            T.reduce_sum(squares, square, dim=1)
-            T.reduce_sum(products, product, dim=1)
+            grad, value = (T.alloc_fragment((1, hidden), x) for _ in range(2))
+            part = T.alloc_fragment((1, hidden), "float32")
+            square, product = (T.alloc_fragment((1,), "float32") for _ in range(2))
+            T.copy(X[t, 0], value)
+            T.copy(dN[t, 0], grad)
+            for i, j in T.Parallel(1, hidden):
+                part[i, j] = T.cast(value[i, j], "float32") * T.cast(value[i, j], "float32")
+            T.reduce_sum(part, square, dim=1)
+            for i, j in T.Parallel(1, hidden):
+                part[i, j] = T.cast(value[i, j], "float32") * T.cast(grad[i, j], "float32")
+            T.reduce_sum(part, product, dim=1)
             for i in T.Parallel(1):
-                square[i] = T.rsqrt(square[i] / T.cast(hidden, "float32") + epsilon)
-                product[i] = product[i] * square[i] * square[i] / T.cast(hidden, "float32")
-            for step in T.serial(T.ceildiv(hidden, columns)):
-                for i, j in T.Parallel(1, columns):
-                    c = step * columns + j
-                    if c < hidden:
-                        dX[t, c] = T.cast(square[0] * (T.cast(dN[t, c], "float32") - T.cast(X[t, c], "float32") * product[0]), x)
+                square[i] = T.rsqrt(square[i] / hidden + epsilon)
+                product[i] = product[i] * square[i] * square[i] / hidden
+            for i, j in T.Parallel(1, hidden):
+                found = square[0] * (T.cast(grad[i, j], "float32") - T.cast(value[i, j], "float32") * product[0])
+                dX[t, j] = T.cast(found, x)
 
     return rms_norm_backward
+
+
+@Family
+def few_sums(x, gates, columns=1024, together=16):
+    """Sums over tokens of products of a few gates' gradients with rows: a block has some columns and a run of tokens, a thread
+    eight columns of all gates. Then its parts are added up."""
+    tokens, hidden, parts = T.dynamic("tokens, hidden, parts")
+    numbers = range_of(gates)
+
+    @T.prim_func
+    def few_weight_gradients(
+        dY: T.Tensor((tokens, gates), x),
+        N: T.Tensor((tokens, hidden), x),
+        sums: T.Tensor((parts, gates, hidden), "float32"),
+        dW: T.Tensor((gates, hidden), x),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), parts, threads=128) as (bx, part):
+            lying = T.alloc_shared((together, columns), x)
+            given = T.alloc_shared((together, gates), x)
+            total = [T.alloc_fragment((columns,), "float32") for _ in numbers]
+            steps = T.ceildiv(T.ceildiv(tokens, together), parts)
+            for each in total:
+                T.clear(each)
+            for step in T.Pipelined(steps, num_stages=3):
+                first = (part * steps + step) * together
+                T.copy(N[first, bx * columns], lying)
+                T.copy(dY[first, 0], given)
+                for i in T.serial(together):
+                    for g in numbers:
+                        for j in T.Parallel(columns):
+                            total[g][j] = total[g][j] + T.cast(given[i, g], "float32") * T.cast(lying[i, j], "float32")
+            for g in numbers:
+                T.copy(total[g], sums[part, g, bx * columns])
+        with T.Kernel(T.ceildiv(hidden, 256), gates, threads=64) as (bx, g):
+            total = T.alloc_fragment((256,), "float32")
+            T.clear(total)
+            for part in T.unroll(parts, unroll_factor=8):
+                for j in T.Parallel(256):
+                    total[j] = total[j] + sums[part, g, bx * 256 + j]
+            T.copy(total, dW[g, bx * 256])
+
+    return few_weight_gradients
 
 
 def _check(function, hidden, weight):
@@ -75,7 +116,8 @@ def engram_gate_backward(
         of_norm = matmul(grad_output, weight)
         grad = torch.empty_like(hidden)
         if grad.numel():
-            norm_gradient(hidden, x=_NAMES[hidden.dtype])(of_norm, hidden, grad, eps)
+            kernel = norm_gradient(hidden, x=_NAMES[hidden.dtype], hidden=hidden.shape[1], threads=row_threads(hidden.shape[1]))
+            kernel(of_norm, hidden, grad, eps)
     return grad, engram_weight_grad(grad_output, norm_hidden)
 
 
@@ -83,5 +125,13 @@ def engram_weight_grad(grad_output: torch.Tensor, norm_hidden: torch.Tensor) -> 
     """The gradient of the weight of engram_gate_forward(), (gates, hidden): grad_output^T @ norm_hidden, summed in float32."""
     check("engram_weight_grad", "norm_hidden", norm_hidden, tuple(_NAMES), rank=2)
     check("engram_weight_grad", "grad_output", grad_output, (norm_hidden.dtype,), shape=(norm_hidden.shape[0], None))
+    (tokens, gates), hidden = grad_output.shape, norm_hidden.shape[1]
     with torch.no_grad():
-        return matmul(grad_output, norm_hidden, transpose_a=True)
+        if gates > _FEW or not grad_output.numel() or not hidden:
+            return matmul(grad_output, norm_hidden, transpose_a=True)
+        parts = max(1, min(2 * get_num_sms() // ceil_div(hidden, 1024), ceil_div(tokens, 64)))
+        made = norm_hidden.new_empty((gates, hidden))
+        few_sums(norm_hidden, x=_NAMES[norm_hidden.dtype], gates=gates)(
+            grad_output, norm_hidden, made.new_empty((parts, gates, hidden), dtype=torch.float32), made
+        )
+        return made
