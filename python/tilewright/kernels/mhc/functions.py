@@ -11,6 +11,7 @@ from . import mix_programs, norm_programs, stream_programs
 
 _BF16, _F32 = (torch.bfloat16,), (torch.float32,)
 _NAMES = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float32: "float32"}
+_LEAST = 1e-30  # of an epsilon with which one over a sum is finite
 
 
 def _result(function, out, shape, dtype, device):
@@ -211,7 +212,7 @@ def sinkhorn_fwd(x, repeat, eps):
     rows, columns, many = _matrices("sinkhorn_normalize", x, repeat)
     out = torch.empty_like(x)
     if x.numel():
-        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=False)
+        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=False, exact=eps < _LEAST)
         kernel(x.view(-1, rows, columns), out.view(-1, rows, columns), None, eps)
     return out
 
@@ -222,7 +223,7 @@ def sinkhorn_bwd(grad, x, repeat, eps):
     made, grad = torch.empty_like(x), grad.contiguous()
     if x.numel():
         many = max(1, min(many, 12288 // ((2 * repeat - 1) * max(rows, columns))))
-        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=True)
+        kernel = mix_programs.sinkhorn(x, rows=rows, columns=columns, steps=2 * repeat - 1, many=many, backward=True, exact=eps < _LEAST)
         kernel(*(t.view(-1, rows, columns) for t in (x, grad, made)), eps)
     return made
 
@@ -281,7 +282,7 @@ def pre_fwd(x, fn, scale, base, norm_eps, pre_eps, sinkhorn_eps, post, repeat, p
     )
     if x.numel():
         rows, tf32 = x.view(-1, streams * hidden), takes_tf32(x)
-        kernel = mix_programs.pre(x, streams=streams, steps=2 * repeat - 1, tf32=tf32)
+        kernel = mix_programs.pre(x, streams=streams, steps=2 * repeat - 1, tf32=tf32, exact=sinkhorn_eps < _LEAST)
         kernel(
             rows,
             rows.view(-1, streams, hidden),

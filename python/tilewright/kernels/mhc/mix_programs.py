@@ -106,14 +106,34 @@ def mixes_gradient(columns, streams, scales, rows=64):
 
 
 @T.macro
+def invert(sums, epsilon, exact):
+    """What scale_columns() and scale_rows() want of sums: one over each plus epsilon, or where that might be too large the sum
+    itself."""
+    for n, t in T.Parallel(*sums.shape):
+        sums[n, t] = sums[n, t] + epsilon if exact else 1.0 / (sums[n, t] + epsilon)
+
+
+@T.macro
+def scale_columns(x, by, exact):
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] / by[j, t] if exact else x[i, j, t] * by[j, t]
+
+
+@T.macro
+def scale_rows(x, by, exact):
+    for i, j, t in T.Parallel(*x.shape):
+        x[i, j, t] = x[i, j, t] / by[i, t] if exact else x[i, j, t] * by[i, t]
+
+
+@T.macro
 def soften(x, of_rows):
     """softmax of the rows of matrices (rows, columns, matrices)."""
     T.reduce_max(x, of_rows, dim=1)
     for i, j, t in T.Parallel(*x.shape):
         x[i, j, t] = T.exp(x[i, j, t] - of_rows[i, t])
     T.reduce_sum(x, of_rows, dim=1)
-    for i, j, t in T.Parallel(*x.shape):
-        x[i, j, t] = x[i, j, t] / of_rows[i, t]
+    invert(of_rows, 0.0, False)
+    scale_rows(x, of_rows, False)
 
 
 @T.macro
@@ -122,24 +142,8 @@ def shift(x, epsilon):
         x[i, j, t] = x[i, j, t] + epsilon
 
 
-@T.macro
-def divide_columns(x, of_columns, epsilon):
-    """Columns by their sums plus epsilon."""
-    T.reduce_sum(x, of_columns, dim=0)
-    for i, j, t in T.Parallel(*x.shape):
-        x[i, j, t] = x[i, j, t] / (of_columns[j, t] + epsilon)
-
-
-@T.macro
-def divide_rows(x, of_rows, epsilon):
-    """Rows by their sums plus epsilon."""
-    T.reduce_sum(x, of_rows, dim=1)
-    for i, j, t in T.Parallel(*x.shape):
-        x[i, j, t] = x[i, j, t] / (of_rows[i, t] + epsilon)
-
-
 @Family
-def pre(streams, steps, tf32, many=32):
+def pre(streams, steps, tf32, exact, many=32):
     """norm(), mixes(), sinkhorn() and apply() of the same tokens. What lies between the first and the last is one launch, where a
     thread has a token."""
     tokens, width, hidden, parts = T.dynamic("tokens, width, hidden, parts")
@@ -195,9 +199,13 @@ def pre(streams, steps, tf32, many=32):
             soften(x, sums)
             shift(x, epsilon)
             for step in T.serial((steps + 1) // 2):
-                divide_columns(x, sums, epsilon)
+                T.reduce_sum(x, sums, dim=0)
+                invert(sums, epsilon, exact)
+                scale_columns(x, sums, exact)
                 if 2 * step + 1 < steps:
-                    divide_rows(x, sums, epsilon)
+                    T.reduce_sum(x, sums, dim=1)
+                    invert(sums, epsilon, exact)
+                    scale_rows(x, sums, exact)
             for i, j, t in T.Parallel(streams, streams, many):
                 comb[bx * many + t, i, j] = x[i, j, t]
         write_mixed(X, pre_mix, Y)
@@ -206,7 +214,7 @@ def pre(streams, steps, tf32, many=32):
 
 
 @Family
-def sinkhorn(rows, columns, steps, many, backward):
+def sinkhorn(rows, columns, steps, many, backward, exact):
     """Softmax of rows, then columns and rows in turn divided by their sums: `steps` divisions. `many` matrices a block, each of
     which a thread has to itself where they are small. backward: the gradient; the sums are made again, and each step undone."""
     matrices = T.dynamic("matrices")
@@ -235,15 +243,19 @@ def sinkhorn(rows, columns, steps, many, backward):
                 T.copy(x, soft)
             shift(x, epsilon)
             for step in T.serial((steps + 1) // 2):
-                divide_columns(x, of_columns, epsilon)
+                T.reduce_sum(x, of_columns, dim=0)
                 if backward:
                     for j, t in T.Parallel(columns, many):
                         sums[2 * step, j, t] = of_columns[j, t] + epsilon
+                invert(of_columns, epsilon, exact)
+                scale_columns(x, of_columns, exact)
                 if 2 * step + 1 < steps:
-                    divide_rows(x, of_rows, epsilon)
+                    T.reduce_sum(x, of_rows, dim=1)
                     if backward:
                         for i, t in T.Parallel(rows, many):
                             sums[2 * step + 1, i, t] = of_rows[i, t] + epsilon
+                    invert(of_rows, epsilon, exact)
+                    scale_rows(x, of_rows, exact)
             if backward:
                 for i, j, t in T.Parallel(*shape):
                     g[i, j, t] = Y[bx * many + t, i, j]
