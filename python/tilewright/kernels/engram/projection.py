@@ -12,6 +12,7 @@ from ..programs import Family, range_of
 from .programs import row_threads
 
 _FEW = 8  # gates whose sums a thread keeps; a product of matrices makes tiles of many more
+_FEW_ON_CORES = 64  # gates whose products are a tile of what a block has
 _NAMES = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float32: "float32"}
 
 
@@ -44,6 +45,102 @@ def norm_gradient(x, hidden, threads):
                 dX[t, j] = T.cast(found, x)
 
     return rms_norm_backward
+
+
+@Family
+def few_products(x, gates, rows=64, columns=128):
+    """Rows divided by the roots of their mean squares, and their products with a few others. A block goes through its rows twice,
+    backwards where it writes: what it has read last is still near."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    padded = (gates + 7) // 8 * 8
+
+    @T.prim_func
+    def few_gates(
+        X: T.Tensor((tokens, hidden), x),
+        W: T.Tensor((gates, hidden), x),
+        N: T.Tensor((tokens, hidden), x),
+        Y: T.Tensor((tokens, gates), x),
+        epsilon: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
+            lying, made = (T.alloc_shared((rows, columns), x) for _ in range(2))
+            w = T.alloc_shared((padded, columns), x)
+            acc = T.alloc_fragment((rows, padded), "float32")
+            squares = T.alloc_fragment((rows, columns), "float32")
+            norm = T.alloc_fragment((rows,), "float32")
+            steps = T.ceildiv(hidden, columns)
+            T.clear(acc)
+            T.clear(squares)
+            for step in T.Pipelined(steps, num_stages=4):
+                T.copy(X[bx * rows, step * columns], lying)
+                T.copy(W[0, step * columns], w)
+                T.gemm(lying, w, acc, transpose_B=True)
+                for i, j in T.Parallel(rows, columns):
+                    value = T.cast(lying[i, j], "float32")
+                    squares[i, j] = squares[i, j] + value * value
+            T.reduce_sum(squares, norm, dim=1)
+            for i in T.Parallel(rows):
+                norm[i] = T.rsqrt(norm[i] / T.cast(hidden, "float32") + epsilon)
+            for i, n in T.Parallel(rows, gates):
+                Y[bx * rows + i, n] = T.cast(acc[i, n] * norm[i], x)
+            for done in T.Pipelined(steps, num_stages=4):
+                step = steps - 1 - done
+                T.copy(X[bx * rows, step * columns], lying)
+                for i, j in T.Parallel(rows, columns):
+                    made[i, j] = T.cast(T.cast(lying[i, j], "float32") * norm[i], x)
+                T.copy(made, N[bx * rows, step * columns])
+
+    return few_gates
+
+
+@Family
+def few_gradients(x, gates, rows=64, columns=128):
+    """What comes back to the rows of few_products(), which are gone through as there."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    depth = (gates + 15) // 16 * 16
+
+    @T.prim_func
+    def few_gates_backward(
+        dY: T.Tensor((tokens, gates), x),
+        W: T.Tensor((gates, hidden), x),
+        X: T.Tensor((tokens, hidden), x),
+        dX: T.Tensor((tokens, hidden), x),
+        epsilon: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(tokens, rows), threads=256) as bx:
+            given = T.alloc_shared((rows, depth), x)
+            w = T.alloc_shared((depth, columns), x)
+            lying, made = (T.alloc_shared((rows, columns), x) for _ in range(2))
+            grad, squares, products = (T.alloc_fragment((rows, columns), "float32") for _ in range(3))
+            norm, product = (T.alloc_fragment((rows,), "float32") for _ in range(2))
+            steps = T.ceildiv(hidden, columns)
+            T.copy(dY[bx * rows, 0], given)
+            T.clear(squares)
+            T.clear(products)
+            for step in T.Pipelined(steps, num_stages=4):
+                T.copy(W[0, step * columns], w)
+                T.copy(X[bx * rows, step * columns], lying)
+                T.gemm(given, w, grad, clear_accum=True)
+                for i, j in T.Parallel(rows, columns):
+                    value = T.cast(lying[i, j], "float32")
+                    squares[i, j] = squares[i, j] + value * value
+                    products[i, j] = products[i, j] + value * grad[i, j]
+            T.reduce_sum(squares, norm, dim=1)
+            T.reduce_sum(products, product, dim=1)
+            for i in T.Parallel(rows):
+                norm[i] = T.rsqrt(norm[i] / T.cast(hidden, "float32") + epsilon)
+                product[i] = product[i] * norm[i] * norm[i] / T.cast(hidden, "float32")
+            for done in T.Pipelined(steps, num_stages=4):
+                step = steps - 1 - done
+                T.copy(W[0, step * columns], w)
+                T.copy(X[bx * rows, step * columns], lying)
+                T.gemm(given, w, grad, clear_accum=True)
+                for i, j in T.Parallel(rows, columns):
+                    found = norm[i] * (grad[i, j] - T.cast(lying[i, j], "float32") * product[i])
+                    made[i, j] = T.cast(found, x)
+                T.copy(made, dX[bx * rows, step * columns])
+
+    return few_gates_backward
 
 
 @Family
@@ -93,6 +190,11 @@ def _check(function, hidden, weight):
     check(function, "weight", weight, (hidden.dtype,), shape=(None, hidden.shape[1]))
 
 
+def _is_few(hidden, weight):
+    """Whether products stand beside the norm: those of few gates, that tensor cores make of such numbers."""
+    return hidden.dtype != torch.float32 and 0 < weight.shape[0] <= _FEW_ON_CORES and hidden.numel() > 0
+
+
 def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
     """(norm_hidden @ weight^T (tokens, gates), norm_hidden): rows of hidden (tokens, hidden) divided by the root of their
     mean square plus eps.
@@ -101,6 +203,10 @@ def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float =
     """
     _check("engram_gate_forward", hidden, weight)
     with torch.no_grad():
+        if _is_few(hidden, weight):
+            norm, out = torch.empty_like(hidden), hidden.new_empty((hidden.shape[0], weight.shape[0]))
+            few_products(hidden, x=_NAMES[hidden.dtype], gates=weight.shape[0])(hidden, weight, norm, out, eps)
+            return out, norm
         norm = rms_norm(hidden, epsilon=eps)
         return matmul(norm, weight, transpose_b=True), norm
 
@@ -113,11 +219,13 @@ def engram_gate_backward(
     _check(name, hidden, weight)
     check(name, "grad_output", grad_output, (hidden.dtype,), shape=(hidden.shape[0], weight.shape[0]))
     with torch.no_grad():
-        of_norm = matmul(grad_output, weight)
         grad = torch.empty_like(hidden)
-        if grad.numel():
+        if _is_few(hidden, weight):
+            kernel = few_gradients(hidden, x=_NAMES[hidden.dtype], gates=weight.shape[0])
+            kernel(grad_output, weight, hidden, grad, eps)
+        elif grad.numel():
             kernel = norm_gradient(hidden, x=_NAMES[hidden.dtype], hidden=hidden.shape[1], threads=row_threads(hidden.shape[1]))
-            kernel(of_norm, hidden, grad, eps)
+            kernel(matmul(grad_output, weight), hidden, grad, eps)
     return grad, engram_weight_grad(grad_output, norm_hidden)
 
 
