@@ -63,7 +63,7 @@ def few_products(x, gates, rows=64, columns=128):
         epsilon: T.float32,
     ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
-            lying, made = (T.alloc_shared((rows, columns), x) for _ in range(2))
+            lying = T.alloc_shared((rows, columns), x)
             w = T.alloc_shared((padded, columns), x)
             acc = T.alloc_fragment((rows, padded), "float32")
             squares = T.alloc_fragment((rows, columns), "float32")
@@ -87,8 +87,7 @@ def few_products(x, gates, rows=64, columns=128):
                 step = steps - 1 - done
                 T.copy(X[bx * rows, step * columns], lying)
                 for i, j in T.Parallel(rows, columns):
-                    made[i, j] = T.cast(T.cast(lying[i, j], "float32") * norm[i], x)
-                T.copy(made, N[bx * rows, step * columns])
+                    N[bx * rows + i, step * columns + j] = T.cast(T.cast(lying[i, j], "float32") * norm[i], x)
 
     return few_gates
 
