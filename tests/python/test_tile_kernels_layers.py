@@ -115,6 +115,19 @@ def test_gates_of_rows(dtype):
     )
 
 
+@pytest.mark.parametrize("gates", [3, 10])
+def test_few_gates_of_many_rows(gates, on):
+    on("simulator")
+    x, w, grad = (torch.randn(*shape).bfloat16() for shape in ((70, 264), (gates, 264), (70, gates)))
+    rows, weight = leaves(x.float(), w.float())
+    normal = rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6)
+    out, norm = kernels.engram.engram_gate_forward(x, w)
+    (normal @ weight.T).backward(grad.float())
+    of_x, of_w = kernels.engram.engram_gate_backward(grad, x, w, norm)
+    for got, expected in ((out, normal @ weight.T), (norm, normal), (of_x, rows.grad), (of_w, weight.grad)):
+        torch.testing.assert_close(got.float(), expected, rtol=1.6e-2, atol=5e-2)
+
+
 # ---- hyper-connections
 
 
