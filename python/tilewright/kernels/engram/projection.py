@@ -8,11 +8,10 @@ import torch
 from ...ops import matmul, rms_norm
 from ..arguments import ceil_div, check
 from ..config import get_num_sms
-from ..programs import Family, range_of
+from ..programs import Family
 from .programs import row_threads
 
-_FEW = 8  # gates whose sums a thread keeps; a product of matrices makes tiles of many more
-_FEW_ON_CORES = 64  # gates whose products are a tile of what a block has
+_FEW = 64  # gates whose products are a tile beside rows; more are a product of matrices
 _NAMES = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float32: "float32"}
 
 
@@ -143,11 +142,11 @@ def few_gradients(x, gates, rows=64, columns=128):
 
 
 @Family
-def few_sums(x, gates, columns=1024, together=16):
-    """Sums over tokens of products of a few gates' gradients with rows: a block has some columns and a run of tokens, a thread
-    eight columns of all gates. Then its parts are added up."""
+def few_sums(x, gates, columns=256, together=64):
+    """Sums over tokens of products of a few gates' gradients with rows: a block has some columns and a run of tokens. Then the
+    runs' sums are added up."""
     tokens, hidden, parts = T.dynamic("tokens, hidden, parts")
-    numbers = range_of(gates)
+    padded = (gates + 15) // 16 * 16
 
     @T.prim_func
     def few_weight_gradients(
@@ -156,27 +155,23 @@ def few_sums(x, gates, columns=1024, together=16):
         sums: T.Tensor((parts, gates, hidden), "float32"),
         dW: T.Tensor((gates, hidden), x),
     ):
-        with T.Kernel(T.ceildiv(hidden, columns), parts, threads=128) as (bx, part):
+        with T.Kernel(T.ceildiv(hidden, columns), parts, threads=256) as (bx, part):
             lying = T.alloc_shared((together, columns), x)
-            given = T.alloc_shared((together, gates), x)
-            total = [T.alloc_fragment((columns,), "float32") for _ in numbers]
+            given = T.alloc_shared((together, padded), x)
+            acc = T.alloc_fragment((columns, padded), "float32")
             steps = T.ceildiv(T.ceildiv(tokens, together), parts)
-            for each in total:
-                T.clear(each)
-            for step in T.Pipelined(steps, num_stages=3):
+            T.clear(acc)
+            for step in T.Pipelined(steps, num_stages=4):
                 first = (part * steps + step) * together
                 T.copy(N[first, bx * columns], lying)
                 T.copy(dY[first, 0], given)
-                for i in T.serial(together):
-                    for g in numbers:
-                        for j in T.Parallel(columns):
-                            total[g][j] = total[g][j] + T.cast(given[i, g], "float32") * T.cast(lying[i, j], "float32")
-            for g in numbers:
-                T.copy(total[g], sums[part, g, bx * columns])
+                T.gemm(lying, given, acc, transpose_A=True)
+            for j, g in T.Parallel(columns, gates):
+                sums[part, g, bx * columns + j] = acc[j, g]
         with T.Kernel(T.ceildiv(hidden, 256), gates, threads=64) as (bx, g):
             total = T.alloc_fragment((256,), "float32")
             T.clear(total)
-            for part in T.unroll(parts, unroll_factor=8):
+            for part in T.unroll(parts, unroll_factor=4):
                 for j in T.Parallel(256):
                     total[j] = total[j] + sums[part, g, bx * 256 + j]
             T.copy(total, dW[g, bx * 256])
@@ -189,9 +184,9 @@ def _check(function, hidden, weight):
     check(function, "weight", weight, (hidden.dtype,), shape=(None, hidden.shape[1]))
 
 
-def _is_few(hidden, weight):
-    """Whether products stand beside the norm: those of few gates, that tensor cores make of such numbers."""
-    return hidden.dtype != torch.float32 and 0 < weight.shape[0] <= _FEW_ON_CORES and hidden.numel() > 0
+def _is_few(hidden, gates):
+    """Whether products have programs here: those of few gates, that tensor cores make of such numbers."""
+    return hidden.dtype != torch.float32 and 0 < gates <= _FEW and hidden.numel() > 0
 
 
 def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
@@ -202,7 +197,7 @@ def engram_gate_forward(hidden: torch.Tensor, weight: torch.Tensor, eps: float =
     """
     _check("engram_gate_forward", hidden, weight)
     with torch.no_grad():
-        if _is_few(hidden, weight):
+        if _is_few(hidden, weight.shape[0]):
             norm, out = torch.empty_like(hidden), hidden.new_empty((hidden.shape[0], weight.shape[0]))
             few_products(hidden, x=_NAMES[hidden.dtype], gates=weight.shape[0])(hidden, weight, norm, out, eps)
             return out, norm
@@ -219,7 +214,7 @@ def engram_gate_backward(
     check(name, "grad_output", grad_output, (hidden.dtype,), shape=(hidden.shape[0], weight.shape[0]))
     with torch.no_grad():
         grad = torch.empty_like(hidden)
-        if _is_few(hidden, weight):
+        if _is_few(hidden, weight.shape[0]):
             kernel = few_gradients(hidden, x=_NAMES[hidden.dtype], gates=weight.shape[0])
             kernel(grad_output, weight, hidden, grad, eps)
         elif grad.numel():
@@ -234,9 +229,9 @@ def engram_weight_grad(grad_output: torch.Tensor, norm_hidden: torch.Tensor) -> 
     check("engram_weight_grad", "grad_output", grad_output, (norm_hidden.dtype,), shape=(norm_hidden.shape[0], None))
     (tokens, gates), hidden = grad_output.shape, norm_hidden.shape[1]
     with torch.no_grad():
-        if gates > _FEW or not grad_output.numel() or not hidden:
+        if not _is_few(norm_hidden, gates):
             return matmul(grad_output, norm_hidden, transpose_a=True)
-        parts = max(1, min(2 * get_num_sms() // ceil_div(hidden, 1024), ceil_div(tokens, 64)))
+        parts = max(1, min(get_num_sms() // ceil_div(hidden, 256), ceil_div(tokens, 64)))
         made = norm_hidden.new_empty((gates, hidden))
         few_sums(norm_hidden, x=_NAMES[norm_hidden.dtype], gates=gates)(
             grad_output, norm_hidden, made.new_empty((parts, gates, hidden), dtype=torch.float32), made
