@@ -47,7 +47,7 @@ def norm_gradient(x, hidden, threads):
 
 
 @Family
-def few_products(x, gates, rows=64, columns=128):
+def few_products(x, gates, rows=64, columns=256):
     """Rows divided by the roots of their mean squares, and their products with a few others. A block goes through its rows twice,
     backwards where it writes: what it has read last is still near."""
     tokens, hidden = T.dynamic("tokens, hidden")

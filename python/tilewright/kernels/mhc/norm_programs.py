@@ -40,25 +40,25 @@ def write_pieces(F, of_f, outputs, tf32):
 
 
 @T.macro
-def write_sums(X, of_f, products, squares, outputs, tf32, rows=128):
+def write_sums(X, of_f, products, squares, outputs, tf32, rows=128, depth=128):
     """A launch: products of rows of X with those of F, exact in float32, and sums of squares, over a part of the columns each."""
     tokens, width = X.shape
     parts, (count, padded) = squares.shape[0], pieces(outputs, tf32)
     with T.Kernel(T.ceildiv(tokens, rows), parts, threads=256) as (bx, part):
-        lying = T.alloc_shared((rows, _DEPTH), "bfloat16")
-        f = T.alloc_shared((count * padded, _DEPTH), "bfloat16")
-        square = T.alloc_fragment((rows, _DEPTH), "float32")
+        lying = T.alloc_shared((rows, depth), "bfloat16")
+        f = T.alloc_shared((count * padded, depth), "bfloat16")
+        square = T.alloc_fragment((rows, depth), "float32")
         total = T.alloc_fragment((rows,), "float32")
         acc = T.alloc_fragment((rows, count * padded), "float32")
-        steps = T.ceildiv(T.ceildiv(width, _DEPTH), parts)
+        steps = T.ceildiv(T.ceildiv(width, depth), parts)
         T.clear(acc)
         T.clear(square)
-        for step in T.Pipelined(steps, num_stages=6):
-            c = (part * steps + step) * _DEPTH
+        for step in T.Pipelined(steps, num_stages=4):
+            c = (part * steps + step) * depth
             T.copy(X[bx * rows, c], lying)
             T.copy(of_f[0, c], f)
             T.gemm(lying, f, acc, transpose_B=True)
-            for i, j in T.Parallel(rows, _DEPTH):
+            for i, j in T.Parallel(rows, depth):
                 x = T.cast(lying[i, j], "float32")
                 square[i, j] = square[i, j] + x * x
         T.reduce_sum(square, total, dim=1)
