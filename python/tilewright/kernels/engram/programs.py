@@ -143,21 +143,20 @@ def gate_gradient(streams, hidden, columns=1024):
         factor: T.float32,
     ):
         with T.Kernel(tokens, threads=128) as t:
-            dy = [T.alloc_fragment((columns,), "float32") for _ in numbers]
-            v = T.alloc_fragment((columns,), "float32")
+            dy = T.alloc_shared((streams, columns), "bfloat16")
+            v = T.alloc_shared((columns,), "bfloat16")
             part = T.alloc_fragment((streams, columns), "float32")
             total = T.alloc_fragment((streams,), "float32")
             T.clear(part)
-            for step in T.serial(T.ceildiv(hidden, columns)):
+            for step in T.Pipelined(T.ceildiv(hidden, columns), num_stages=4):
+                T.copy(dY[t, 0, step * columns], dy)
                 T.copy(V[t, step * columns], v)
                 for h in numbers:
                     for j in T.Parallel(columns):
-                        dy[h][j] = T.cast(dY[t, h, step * columns + j], "float32")
-                for h in numbers:
-                    for j in T.Parallel(columns):
-                        part[h, j] = part[h, j] + dy[h][j] * v[j]
+                        part[h, j] = part[h, j] + T.cast(dy[h, j], "float32") * T.cast(v[j], "float32")
                 for j in T.Parallel(columns):
-                    dV[t, step * columns + j] = T.cast(added([gates[t, h] * dy[h][j] for h in numbers]), "bfloat16")
+                    found = added([gates[t, h] * T.cast(dy[h, j], "float32") for h in numbers])
+                    dV[t, step * columns + j] = T.cast(found, "bfloat16")
             T.reduce_sum(part, total, dim=1)
             for h in T.Parallel(streams):
                 of_x, of_k, opened = x_norms[t, h], k_norms[t, h], gates[t, h]
@@ -173,12 +172,16 @@ def gate_gradient(streams, hidden, columns=1024):
             of_weight = T.alloc_fragment((columns,), "float32")
             T.copy(W[h, bx * columns], w)
             T.clear(of_weight)
+            lying = [T.alloc_shared((columns,), "bfloat16") for _ in range(3)]
             each = T.ceildiv(tokens, blocks)
-            for t in T.serial(s * each, T.min((s + 1) * each, tokens)):
+            for step in T.Pipelined(T.min(each, tokens - s * each), num_stages=4):
+                t = s * each + step
+                for of, to in ((dY, lying[0]), (X, lying[1]), (K, lying[2])):
+                    T.copy(of[t, h, bx * columns], to)
                 to_all, to_x, to_k = through[t, h, 0], through[t, h, 1], through[t, h, 2]
                 for j in T.Parallel(columns):
                     c = bx * columns + j
-                    dy, x, k = (T.cast(of[t, h, c], "float32") for of in (dY, X, K))
+                    dy, x, k = (T.cast(of[j], "float32") for of in lying)
                     dX[t, h, c] = T.cast(dy + to_all * w[j] * k + to_x * x, "bfloat16")
                     dK[t, h, c] = T.cast(to_all * w[j] * x + to_k * k, "bfloat16")
                     of_weight[j] = of_weight[j] + to_all * x * k
