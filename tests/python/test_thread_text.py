@@ -225,13 +225,15 @@ def test_small_matrices_stay_with_their_threads():
     assert ((got == wanted) | (np.isnan(got) & np.isnan(wanted))).all()
 
 
-def test_choosing_experts_takes_no_branch_and_no_exchange():
+def test_choosing_experts_stays_with_a_warp():
     pytest.importorskip("torch")
     from tilewright.kernels.moe import choice_programs
 
-    loop = body_of(choice_programs.topk.program(experts=256, topk=8, rows=8)).split("for (int32_t k")[1]
-    assert "__reduce_max_sync" in loop and "__reduce_min_sync" in loop
-    assert "__shfl" not in loop and "&&" not in loop and "||" not in loop
+    body = body_of(choice_programs.topk.program(experts=256, topk=8))
+    assert "__syncthreads" not in body and "tw_shared" not in body
+    before, loop = body.split("for (int32_t k")
+    assert "__shfl" not in before and "&&" not in before and "if (" not in before.split("above")[1]
+    assert loop.count("__reduce_max_sync") == 1 and loop.count("__shfl_sync") == 1
 
 
 def test_narrow_values_are_read_by_words():
@@ -251,7 +253,7 @@ def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
     from tilewright.kernels.moe import mapping_programs
 
     for program in (mapping_programs.count.program(index="int64", groups=16, as_share=False),
-                    mapping_programs.fused_mapping.program(experts=16, topk=2, alignment=8)):  # fmt: skip
+                    mapping_programs.fused_mapping.program(index="int64", experts=16, topk=2, alignment=8, steps=2)):  # fmt: skip
         first, *others = text_of(program).split('extern "C" __global__')[1:]
         assert "cudaTriggerProgrammaticLaunchCompletion();" in first and "cudaGridDependencySynchronize" not in first
         assert others and all("cudaGridDependencySynchronize();" in kernel for kernel in others)

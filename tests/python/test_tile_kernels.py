@@ -226,6 +226,19 @@ def test_routing_of_several_blocks(monkeypatch):
     assert kernels.moe.get_fused_mapping(idx, 40, 0, 16, force_no_sync=True)[7] == []
 
 
+def test_rows_that_come_back_as_they_are():
+    idx = routed(9, 11, 30)
+    found = kernels.moe.token_to_expert_map(idx.int(), 30, 4)
+    for x in (normal(9, 7), normal(9, 1032, dtype=torch.float32), normal(9, 9000)):  # odd rows, rows of several blocks
+        rows = kernels.moe.expand_to_fused(x, found.token_topk_to_pos, found.pos_to_expert)
+        assert_equal(rows, reference.expand_to_fused(x, found.token_topk_to_pos, found.pos_to_expert))
+        for weights in (torch.rand(9, 11), None):
+            wanted = reference.reduce_fused(rows, weights, found.token_topk_to_pos)
+            assert_equal(kernels.moe.reduce_fused(rows, weights, found.token_topk_to_pos), wanted)
+            assert_equal(kernels.moe.fused_expand_reduce(x, found, weights), wanted)
+    assert (kernels.moe.reduce_fused(rows, None, found.token_topk_to_pos[:, :0].contiguous()) == 0).all()
+
+
 def test_rows_with_scales():
     idx, x = routed(), normal(41, 256)
     found = kernels.moe.token_to_expert_map(idx, 9)
@@ -269,6 +282,24 @@ def test_choices(engine, on):
         assert_equal(
             kernels.moe.mask_indices_by_tp(groups + 3, 8, 4, rank, 2), reference.mask_indices_by_tp(groups + 3, 8, 4, rank, 2)
         )
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "simulator"])
+def test_choices_among_equal_scores(engine, on):
+    """More than lanes have, all of a row the same, several to a lane, groups of a whole warp."""
+    on(engine)
+    for experts, topk in [(70, 70), (256, 8), (5, 1)]:
+        scores = torch.randint(0, 4, (3, experts)).float()
+        scores[0], scores[-1, ::2] = 0.0, -float("inf")
+        assert_equal(kernels.moe.topk_gate(scores, topk), reference.stable_topk(scores, topk))
+    for groups, width in [(4, 32), (2, 64), (40, 4)]:
+        scores = torch.randint(0, 3, (3, groups, width)).float()
+        assert_equal(
+            kernels.moe.topk_sum_and_topk_group_idx(scores, 2, 2), reference.topk_sum_and_topk_group_idx(scores, 2, 2)
+        )
+        gate = scores.view(3, -1), torch.zeros(groups * width), 4, 2, groups, False, 0, 1.0, 0, 1, 0, 1, "sigmoid"
+        for got, wanted in zip(kernels.moe.top2_sum_gate(*gate), reference.top2_sum_gate(*gate)):
+            assert torch.allclose(got, wanted, rtol=1e-5)
 
 
 def test_a_score_that_is_no_number_counts_as_infinity():
@@ -342,7 +373,7 @@ def test_kernels_are_planned_and_sealed():
     import tilewright.ops as ops
     from tilewright.kernels.moe.choice_programs import topk
 
-    specification = topk.specialization(ops.Spec((10, 13), "float32"), experts=13, topk=2, rows=32)
+    specification = topk.specialization(ops.Spec((10, 13), "float32"), experts=13, topk=2, warps=2)
     assert "choice_programs.topk(experts=13" in str(specification)
     ops.plan([[specification]])
     ops.seal()

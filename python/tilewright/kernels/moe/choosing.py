@@ -12,9 +12,9 @@ from .scoring import ScoringFunc
 _FLOATS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
 
-def _rows(columns):
-    """Rows of a block of the grid: about 2048 elements."""
-    return max(1, min(32, 2048 // max(columns, 1)))
+def _warps(columns):
+    """Rows of a block of the grid, each a warp's; of a long one shared memory has room for one."""
+    return 2 if columns <= 4096 else 1
 
 
 def _check_topk(function, topk, experts, what="num_topk"):
@@ -31,7 +31,7 @@ def topk_gate(scores: torch.Tensor, num_topk: int) -> torch.Tensor:
     _check_topk(name, num_topk, experts)
     idx = torch.empty((tokens, num_topk), dtype=torch.int64, device=scores.device)
     if tokens:
-        choice_programs.topk(scores, experts=experts, topk=num_topk, rows=_rows(experts))(scores, idx)
+        choice_programs.topk(scores, experts=experts, topk=num_topk, warps=_warps(experts))(scores, idx)
     return idx
 
 
@@ -45,7 +45,7 @@ def topk_gating(logits: torch.Tensor, top_k: int) -> tuple[torch.Tensor, torch.T
     weights = torch.empty((tokens, top_k), dtype=torch.float32, device=logits.device)
     idx = torch.empty((tokens, top_k), dtype=torch.int64, device=logits.device)
     if tokens:
-        choice_programs.gating(logits, experts=experts, topk=top_k, x=_FLOATS[logits.dtype], rows=_rows(experts))(
+        choice_programs.gating(logits, experts=experts, topk=top_k, x=_FLOATS[logits.dtype], warps=_warps(experts))(
             logits, weights, idx
         )
     return weights, idx
@@ -63,9 +63,9 @@ def topk_sum_and_topk_group_idx(scores: torch.Tensor, num_topk_sum: int, num_top
     idx = torch.empty((tokens, num_topk_groups), dtype=torch.int64, device=scores.device)
     if tokens:
         kernel = choice_programs.best_groups(
-            scores, groups=groups, width=width, summed=num_topk_sum, topk=num_topk_groups, rows=_rows(groups * width)
+            scores, groups=groups, width=width, summed=num_topk_sum, topk=num_topk_groups, warps=_warps(groups * width)
         )
-        kernel(scores, idx)
+        kernel(scores.view(tokens, -1), idx)
     return idx
 
 
@@ -156,7 +156,7 @@ def top2_sum_gate(
             fixed=fix_routing_mask is not None,
             unmapped=unmapped_topk_idx is not None,
             mapped=to_physical_map is not None,
-            rows=_rows(experts),
+            warps=_warps(experts),
         )
         kernel(
             logits,

@@ -5,68 +5,47 @@ from __future__ import annotations
 import tilewright.language as T
 
 from ..programs import Family
-from .choice_programs import group_scores, take_best, write_keys
+from .choice_programs import TAKEN, choose, each_of, key_of, passes_of, rank_groups, take_two
 
 
 @T.macro
-def score(logits, scores, kind):
-    """Logits as scores, of rows."""
-    rows, experts = logits.shape
+def score(x, scores, kind, experts):
+    """Logits of a row as scores, each lane its own."""
+    lane = T.get_lane_idx()
     if kind == "softmax":
-        largest = T.alloc_fragment((rows,), "float32")
-        total = T.alloc_fragment((rows,), "float32")
-        T.reduce_max(logits, largest, dim=1)
-        for i, e in T.Parallel(rows, experts):
-            scores[i, e] = T.exp(logits[i, e] - largest[i])
-        T.reduce_sum(scores, total, dim=1)
-        for i, e in T.Parallel(rows, experts):
-            scores[i, e] = scores[i, e] / total[i]
+        largest, total = T.alloc_var("float32", init=-T.infinity("float32")), T.alloc_var("float32", init=0.0)
+        for j in T.unroll(x.shape[0]):
+            largest = T.max(largest, T.if_then_else(j * 32 + lane < experts, x[j], -T.infinity("float32")))
+        largest = T.warp_reduce_max(largest)
+        for j in T.unroll(x.shape[0]):
+            scores[j] = T.if_then_else(j * 32 + lane < experts, T.exp(x[j] - largest), 0.0)
+            total += scores[j]
+        total = T.warp_reduce_sum(total)
+        for j in T.unroll(x.shape[0]):
+            scores[j] = scores[j] / total
     else:
-        for i, e in T.Parallel(rows, experts):
-            x = logits[i, e]
+        for j in T.unroll(x.shape[0]):
             if kind == "sigmoid":
-                scores[i, e] = 1.0 / (1.0 + T.exp(-x))
+                scores[j] = 1.0 / (1.0 + T.exp(-x[j]))
             else:
-                scores[i, e] = T.sqrt(T.if_then_else(x > 20.0, x, T.log1p(T.exp(x))))
-
-
-@T.macro
-def keep_best_groups(ranked, groups, kept):
-    """Scores outside of the best groups become minus infinity. A group's score is the sum of its two largest."""
-    rows, experts = ranked.shape
-    width = experts // groups
-    grouped = T.alloc_fragment((rows, groups, width), "float32")
-    left = T.alloc_fragment((rows, groups), "float32")
-    keys = T.alloc_fragment((rows, groups), "int32")
-    is_kept = T.alloc_fragment((rows, groups), "int32")
-    best = T.alloc_fragment((rows,), "int32")
-    chosen = T.alloc_fragment((rows,), "int32")
-    for i, g, e in T.Parallel(rows, groups, width):
-        grouped[i, g, e] = ranked[i, g * width + e]
-    group_scores(grouped, left, 2)
-    T.clear(is_kept)
-    write_keys(left, keys)
-    for k in T.serial(kept):
-        take_best(keys, best, chosen)
-        for i, g in T.Parallel(rows, groups):
-            is_kept[i, g] = T.if_then_else(g == chosen[i], 1, is_kept[i, g])
-    for i, e in T.Parallel(rows, experts):
-        ranked[i, e] = T.if_then_else(is_kept[i, e // width] > 0, ranked[i, e], -T.infinity("float32"))
+                scores[j] = T.sqrt(T.if_then_else(x[j] > 20.0, x[j], T.log1p(T.exp(x[j]))))
 
 
 def as_on_rank(expert, of_rank, rank, ranks):
     """The number of an expert as this rank counts its own, or -1."""
-    at = T.max(expert, 0) // of_rank
-    mine = T.logical_and(expert >= 0, at % ranks == rank)
-    return T.if_then_else(mine, at // ranks * of_rank + T.max(expert, 0) % of_rank, -1)
+    number, width, count = (T.cast(n, "uint32") for n in (T.max(expert, 0), of_rank, ranks))
+    at = number // width
+    group = at // count
+    mine = T.logical_and(expert >= 0, at - group * count == T.cast(rank, "uint32"))
+    return T.if_then_else(mine, T.cast(group * width + number - at * width, "int32"), -1)
 
 
 @Family
-def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped, mapped, rows=8):
+def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped, mapped, warps=4):
     """kind: the scoring function; kept of `groups`: the groups that experts are chosen from; shared: experts that every token
     takes besides; masked, fixed, unmapped, mapped: which of the tensors are there."""
     tokens, logical, copies, row = T.dynamic("tokens, logical, copies, unmapped_row")
-    slots = topk + shared
+    slots, each, passes = topk + shared, each_of(experts), passes_of(topk)
 
     @T.prim_func
     def top2_sum_gate(
@@ -85,62 +64,61 @@ def top2_sum(kind, topk, kept, groups, experts, shared, masked, fixed, unmapped,
         rank: T.int32,
         ranks: T.int32,
     ):
-        with T.Kernel(T.ceildiv(tokens, rows), threads=128) as bx:
-            x = T.alloc_fragment((rows, experts), "float32")
-            scores = T.alloc_fragment((rows, experts), "float32")
-            ranked = T.alloc_fragment((rows, experts), "float32")
-            keys = T.alloc_fragment((rows, experts), "int32")
-            picked = T.alloc_fragment((rows, experts), "float32")
-            best = T.alloc_fragment((rows,), "int32")
-            total = T.alloc_fragment((rows,), "float32")
-            chosen = T.alloc_fragment((rows,), "int32")
-            expert = T.alloc_fragment((rows,), "int32")
-            weight = T.alloc_fragment((rows,), "float32")
-            live = T.alloc_fragment((rows,), "int32")
-            kept_experts = T.alloc_fragment((rows, topk), "int32")
-            kept_scores = T.alloc_fragment((rows, topk), "float32")
-            T.copy(logits[bx * rows, 0], x)
-            score(x, scores, kind)
-            for i, e in T.Parallel(rows, experts):
-                ranked[i, e] = (x[i, e] if kind == "softmax" else scores[i, e]) + bias[e]
+        with T.Kernel(T.ceildiv(tokens, warps), threads=32 * warps) as bx:
+            near, where = T.alloc_shared((warps, each * 32), "int32"), T.alloc_shared((warps, each * 32), "int32")
+            better, by_expert = T.alloc_shared((warps, max(groups, 1)), "int32"), T.alloc_shared((warps, each * 32), "float32")
+            chosen, taken_scores = T.alloc_shared((warps, topk), "int32"), T.alloc_shared((warps, topk), "float32")
+            x, scores = T.alloc_local((each,), "float32"), T.alloc_local((each,), "float32")
+            added, keys = T.alloc_local((each,), "float32"), T.alloc_local((each,), "int32")
+            best, place = T.alloc_local((1,), "int32"), T.alloc_local((1,), "int32")
+            heads = [T.alloc_local((1,), "int32") for _ in range(4)]
+            total = T.alloc_var("float32", init=0.0)
+            warp, lane = T.get_warp_idx(), T.get_lane_idx()
+            t = bx * warps + warp
+            for j in T.unroll(each):
+                x[j] = logits[t, j * 32 + lane]
+                added[j] = bias[j * 32 + lane]
+            score(x, scores, kind, experts)
+            for j in T.unroll(each):
+                by_expert[warp, j * 32 + lane] = scores[j]
+                key = key_of((x[j] if kind == "softmax" else scores[j]) + added[j])
+                keys[j] = T.if_then_else(j * 32 + lane < experts, key, T.int32(TAKEN))
             if kept != groups:
-                keep_best_groups(ranked, groups, kept)
-            for i in T.Parallel(rows):
-                live[i] = T.cast(bx * rows + i < tokens, "int32")
-                if masked:
-                    live[i] = T.if_then_else(bx * rows + i < tokens, T.cast(mask[bx * rows + i], "int32"), 0)
-            T.clear(total)
-            write_keys(ranked, keys)
+                rank_groups(keys, near, where, groups, experts // groups, 2, better)
+                for j in T.unroll(each):
+                    group = T.min(j * 32 + lane, experts - 1) // (experts // groups)
+                    keys[j] = T.if_then_else(better[warp, group] < kept, keys[j], T.int32(TAKEN))
+            take_two(keys, *heads)
+            for begin, together in passes:
+                choose(keys, best, place, together, *heads)
+                if lane < together:
+                    chosen[warp, begin + lane] = place[0]
+            T.sync_warp()
+            live = T.alloc_var("bool", init=t < tokens)
+            if masked:
+                live = T.logical_and(t < tokens, mask[t])
+            for k in T.serial(lane, topk, 32):
+                if fixed:
+                    if T.logical_and(t < tokens, fix[t]):
+                        chosen[warp, k] = T.cast(raw[t, k], "int32")
+                known = T.max(chosen[warp, k], 0)
+                taken_scores[warp, k] = T.if_then_else(known < experts, by_expert[warp, T.min(known, experts - 1)], 0.0)
+            T.sync_warp()
             for k in T.serial(topk):
-                take_best(keys, best, chosen)
-                for i in T.Parallel(rows):
-                    t = bx * rows + i
-                    expert[i] = (
-                        T.if_then_else(T.logical_and(t < tokens, fix[t]), T.cast(raw[t, k], "int32"), chosen[i])
-                        if fixed
-                        else chosen[i]
-                    )
-                for i, e in T.Parallel(rows, experts):
-                    picked[i, e] = T.if_then_else(e == T.max(expert[i], 0), scores[i, e], T.float32(0))
-                T.reduce_sum(picked, weight, dim=1)
-                for i in T.Parallel(rows):
-                    kept_experts[i, k] = expert[i]
-                    kept_scores[i, k] = weight[i]
-                    total[i] = total[i] + weight[i]
-            for i, k in T.Parallel(rows, topk):
-                t = bx * rows + i
+                total += taken_scores[warp, k]
+            for k in T.serial(lane, topk, 32):
+                known = T.alloc_var("int32", init=chosen[warp, k])
                 if unmapped:
-                    raw[t, k] = T.cast(T.if_then_else(live[i] > 0, kept_experts[i, k], -1), "int64")
-                known = kept_experts[i, k]
+                    raw[t, k] = T.cast(T.if_then_else(live, known, -1), "int64")
                 taken = physical_of(physical, count, known, t, ep_rank) if mapped else known
-                idx[t, k] = T.cast(T.if_then_else(live[i] > 0, as_on_rank(taken, of_rank, rank, ranks), -1), "int64")
-                weights[t, k] = T.if_then_else(live[i] > 0, kept_scores[i, k] / T.max(total[i], 1e-20) * factor, T.float32(0))
+                idx[t, k] = T.cast(T.if_then_else(live, as_on_rank(taken, of_rank, rank, ranks), -1), "int64")
+                weight = taken_scores[warp, k] / T.max(total, 1e-20) * factor
+                weights[t, k] = T.if_then_else(live, weight, T.float32(0))
             if shared > 0:
-                for i, k in T.Parallel(rows, shared):
-                    t = bx * rows + i
+                for k in T.serial(lane, shared, 32):
                     taken = physical_of(physical, count, experts + k, t, ep_rank) if mapped else experts + k
-                    idx[t, topk + k] = T.cast(T.if_then_else(live[i] > 0, as_on_rank(taken, of_rank, rank, ranks), -1), "int64")
-                    weights[t, topk + k] = T.if_then_else(live[i] > 0, T.float32(1), T.float32(0))
+                    idx[t, topk + k] = T.cast(T.if_then_else(live, as_on_rank(taken, of_rank, rank, ranks), -1), "int64")
+                    weights[t, topk + k] = T.if_then_else(live, T.float32(1), T.float32(0))
 
     return top2_sum_gate
 
