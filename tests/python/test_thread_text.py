@@ -253,7 +253,7 @@ def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
     from tilewright.kernels.moe import mapping_programs
 
     for program in (mapping_programs.count.program(index="int64", groups=16, as_share=False),
-                    mapping_programs.fused_mapping.program(index="int64", experts=16, topk=2, alignment=8, steps=2)):  # fmt: skip
+                    mapping_programs.fused_mapping.program(index="int64", experts=16, topk=2, alignment=8, few=False)):  # fmt: skip
         first, *others = text_of(program).split('extern "C" __global__')[1:]
         assert "cudaTriggerProgrammaticLaunchCompletion();" in first and "cudaGridDependencySynchronize" not in first
         assert others and all("cudaGridDependencySynchronize();" in kernel for kernel in others)

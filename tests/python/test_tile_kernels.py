@@ -214,13 +214,15 @@ def test_routing(engine, on, monkeypatch):
     )
 
 
-def test_routing_of_several_blocks(monkeypatch):
-    monkeypatch.setattr(kernels.config, "_chosen", 3)
-    idx = routed(700, 4, 40)
+@pytest.mark.parametrize("few", [0, 1 << 17])  # pairs that blocks add up by themselves
+def test_routing_of_several_blocks(few, monkeypatch):
+    monkeypatch.setattr(kernels.moe.routing, "_FEW_PAIRS", few)
+    idx = routed(2300, 4, 40)
     again = [kernels.moe.get_fused_mapping(idx, 40, 0, 16) for _ in range(2)]
     order = torch.cat([(idx.flatten() == e).nonzero().flatten() for e in range(40)])
     for found in again:
         assert torch.equal(found[2][found[2] >= 0].long(), order)
+        assert torch.equal(found[3].flatten()[order].long(), (found[2] >= 0).nonzero().flatten())
     none = kernels.moe.get_fused_mapping(idx[:0], 40, 0, 16)
     assert none[0].shape == (0,) and none[7] == [0] * 40
     assert kernels.moe.get_fused_mapping(idx, 40, 0, 16, force_no_sync=True)[7] == []

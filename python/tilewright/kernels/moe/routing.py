@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 
 from ..arguments import QuantTensor, align, ceil_div, check, check_option, check_pair, refuse_option
-from ..config import get_num_sms
 from . import mapping_programs, row_programs
 
 
@@ -25,6 +24,7 @@ class RoutingMap(NamedTuple):
     num_tokens_per_expert_list: list[int]
 
 
+_FEW_PAIRS = 1 << 17  # up to which blocks add up by themselves what the others have counted, of 512 experts at most
 _BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 _INDICES = {torch.int64: "int64", torch.int32: "int32"}
 _NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16", torch.float8_e4m3fn: "float8_e4m3fn"}
@@ -35,11 +35,8 @@ def _count(function, indices, groups, factor, total, as_share):
     if groups < 1:
         refuse_option(function, f"{groups} groups", "there is one at least")
     out = torch.empty((groups,), dtype=torch.float32 if as_share else torch.int32, device=indices.device)
-    parts = torch.empty(
-        (min(get_num_sms(), max(1, ceil_div(indices.numel(), 256))), groups), dtype=torch.int32, device=indices.device
-    )
     kernel = mapping_programs.count(indices, index=_INDICES[indices.dtype], groups=groups, as_share=as_share)
-    kernel(indices.view(-1), parts, out, factor, total)
+    kernel(indices.view(-1), out, factor, total)
     return out
 
 
@@ -64,7 +61,7 @@ def get_fused_mapping(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[int]]:
     """Where the pairs of tokens and slots go when they are sorted by expert, pairs of one expert in their order.
 
-    topk_idx: int64 (tokens, topk); pairs with a negative expert go nowhere. alignment: what the rows of an expert are padded
+    topk_idx: int64 or int32 (tokens, topk); pairs with a negative expert go nowhere. alignment: what the rows of an expert are padded
     to a multiple of. num_expanded_tokens: the rows that there are; 0: as many as are needed, for which the call waits for the
     device, or with force_no_sync as many as could be.
 
@@ -73,29 +70,49 @@ def get_fused_mapping(
     and the last one as a list, empty unless the call waited.
     """
     name = "get_fused_mapping"
-    check(name, "topk_idx", topk_idx, (torch.int64,), rank=2)
+    check(name, "topk_idx", topk_idx, tuple(_INDICES), rank=2)
     if num_experts < 1 or alignment < 1:
         refuse_option(name, f"{num_experts} experts, alignment {alignment}", "both are 1 at least")
     tokens, topk = topk_idx.shape
     waits = num_expanded_tokens == 0 and not force_no_sync
     rows = num_expanded_tokens or (tokens * topk + (alignment - 1) * num_experts) // alignment * alignment
-
-    def made(*shape):
-        return torch.empty(shape, dtype=torch.int32, device=topk_idx.device)
-
-    by_row, to_pos, by_expert = [made(rows) for _ in range(3)], made(tokens, topk), [made(num_experts) for _ in range(3)]
-    blocks = min(get_num_sms(), max(1, ceil_div(tokens * topk, 256)))
-    kernel = mapping_programs.fused_mapping(topk_idx, experts=num_experts, topk=max(topk, 1), alignment=alignment)
-    kernel(topk_idx.view(-1), *by_row, to_pos.view(-1), *by_expert, made(blocks, num_experts), made(num_experts))
-    numbers = by_expert[2].tolist() if waits else []
+    sizes = [rows, rows, rows, tokens * topk, num_experts, num_experts, num_experts]
+    apart = [align(n, 4) for n in sizes]  # all of them in one allocation, each from a multiple of 16 bytes
+    parts = torch.empty((sum(apart),), dtype=torch.int32, device=topk_idx.device).split(apart)
+    *by_row, to_pos, start, end, number = (t if n == whole else t[:n] for t, n, whole in zip(parts, sizes, apart))
+    kernel = mapping_programs.fused_mapping(
+        topk_idx,
+        index=_INDICES[topk_idx.dtype],
+        experts=num_experts,
+        topk=max(topk, 1),
+        alignment=alignment,
+        few=tokens * topk <= _FEW_PAIRS and num_experts <= 512,
+    )
+    kernel(topk_idx.view(-1), *by_row, to_pos, start, end, number)
+    numbers = number.tolist() if waits else []
     if waits:
-        by_row = [t[: sum(numbers)] for t in by_row]
-    return (*by_row, to_pos, *by_expert, numbers)
+        rows = sum(numbers)
+        by_row = [t.narrow(0, 0, rows) for t in by_row]
+    return (*by_row, to_pos.view(tokens, topk), start, end, number, numbers)
 
 
 def _check_mapping(function, tokens, token_topk_to_pos, pos_to_expert):
     check(function, "token_topk_to_pos", token_topk_to_pos, (torch.int32,), shape=(tokens, None))
     check(function, "pos_to_expert", pos_to_expert, (torch.int32,), rank=1)
+
+
+def _tile(values):
+    """Columns and threads of a block of rows: 16 KB at most, up to eight pieces of 16 bytes for a thread."""
+    piece, columns = 16 // values.element_size(), values.shape[1]
+    pieces = ceil_div(columns, piece * ceil_div(columns, 1024 * piece))
+    threads = 64 if pieces <= 512 else 128
+    return {"width": align(pieces, threads) * piece, "threads": threads}
+
+
+def _expand(values, scales):
+    """(the dtype of integers of an element's size, the kernel that takes rows as those)."""
+    kind = _BITS[values.element_size()]
+    return getattr(torch, kind), row_programs.expand(values, kind=kind, scales=scales, **_tile(values))
 
 
 def expand_to_fused(x: torch.Tensor, token_topk_to_pos: torch.Tensor, pos_to_expert: torch.Tensor) -> torch.Tensor:
@@ -108,9 +125,8 @@ def expand_to_fused(x: torch.Tensor, token_topk_to_pos: torch.Tensor, pos_to_exp
     _check_mapping(name, x.shape[0], token_topk_to_pos, pos_to_expert)
     out = torch.empty((pos_to_expert.shape[0], x.shape[1]), dtype=x.dtype, device=x.device)
     if out.numel():
-        kind = _BITS[x.element_size()]
-        view = getattr(torch, kind)
-        row_programs.expand(x, kind=kind, scales="")(x.view(view), out.view(view), token_topk_to_pos, pos_to_expert, None, None)
+        view, kernel = _expand(x, "")
+        kernel(x.view(view), out.view(view), token_topk_to_pos, pos_to_expert, None, None)
     return out
 
 
@@ -143,9 +159,7 @@ def expand_to_fused_with_sf(
     else:
         out_scales = torch.empty((rows, groups), dtype=scales.dtype, device=scales.device)
     if out.numel():
-        kind = _BITS[values.element_size()]
-        view = getattr(torch, kind)
-        kernel = row_programs.expand(values, kind=kind, scales="int32")
+        view, kernel = _expand(values, "int32")
         kernel(
             values.view(view),
             out.view(view),
@@ -190,11 +204,14 @@ def reduce_fused(
     if out is None:
         out = torch.empty((tokens, values.shape[1]), dtype=dtype, device=values.device)
     check(name, "out", out, (dtype,), shape=(tokens, values.shape[1]))
+    if topk == 0:
+        return out.zero_()
     if out.numel():
         kernel = row_programs.reduce(
             values,
             x=_NAMES[values.dtype],
             result=_NAMES[dtype],
+            topk=topk,
             weighted=topk_weights is not None,
             scaled=scales is not None,
             factored=sf is not None,
@@ -257,7 +274,7 @@ def token_to_expert_map(topk_indices: torch.Tensor, num_experts: int, alignment:
     """Where the rows of each expert are: get_fused_mapping() of indices (tokens, topk), int64 or int32, with names. The call
     waits for the device."""
     check("token_to_expert_map", "topk_indices", topk_indices, tuple(_INDICES), rank=2)
-    return RoutingMap(*get_fused_mapping(topk_indices.long(), num_experts, 0, alignment))
+    return RoutingMap(*get_fused_mapping(topk_indices, num_experts, 0, alignment))
 
 
 def fused_expand_reduce(
@@ -269,5 +286,19 @@ def fused_expand_reduce(
     """Rows of x (tokens, hidden) copied to those of their experts, fn(rows, routing_map) of them, and the sum of what comes
     back, weighted by topk_weights, float32 (tokens, topk): (tokens, columns of what fn gives). Without fn rows come back
     as they are."""
-    rows = expand_to_fused(x, routing_map.token_topk_to_pos, routing_map.pos_to_expert)
-    return reduce_fused(rows if fn is None else fn(rows, routing_map), topk_weights, routing_map.token_topk_to_pos)
+    if fn is not None:
+        rows = expand_to_fused(x, routing_map.token_topk_to_pos, routing_map.pos_to_expert)
+        return reduce_fused(fn(rows, routing_map), topk_weights, routing_map.token_topk_to_pos)
+    name = "fused_expand_reduce"
+    check(name, "x", x, tuple(_NAMES), rank=2)
+    _check_mapping(name, x.shape[0], routing_map.token_topk_to_pos, routing_map.pos_to_expert)
+    if topk_weights is not None:
+        check(name, "topk_weights", topk_weights, (torch.float32,), shape=tuple(routing_map.token_topk_to_pos.shape))
+    positions = routing_map.token_topk_to_pos
+    if positions.shape[1] == 0:
+        return torch.zeros_like(x)
+    out = torch.empty_like(x)
+    if out.numel():
+        options = {"topk": positions.shape[1], "weighted": topk_weights is not None, **_tile(x)}
+        row_programs.weigh(x, x=_NAMES[x.dtype], **options)(x, topk_weights, positions, out)
+    return out

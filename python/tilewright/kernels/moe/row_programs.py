@@ -5,30 +5,25 @@ from __future__ import annotations
 import tilewright.language as T
 
 from ..programs import Family
+from .gate_programs import as_on_rank
 
 
 @T.macro
-def scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, width, kind):
-    """Copies row t of X to the rows of Y that its pairs have; rows of Y without an expert become zeros. Where a row goes is
-    known before its elements are dealt to threads, which move them by 16 bytes."""
-    with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
-        values = T.alloc_fragment((width,), kind)
-        for j in T.Parallel(width):
-            values[j] = X[t, bx * width + j]
+def scatter_scales(S, out, pair_to_pos, t, groups, topk, threads):
+    """Row t of the scales, copied to the rows that the pairs of token t have."""
+    for g in T.serial(T.get_thread_binding(), groups, threads):
+        scale = S[t, g]
         for k in T.serial(topk):
             position = pair_to_pos[t, k]
             if position >= 0:
-                for j in T.Parallel(width):
-                    Y[position, bx * width + j] = values[j]
-    with T.Kernel(rows, T.ceildiv(columns, width), threads=128) as (r, bx):
-        if pos_to_expert[r] < 0:
-            for j in T.Parallel(width):
-                Y[r, bx * width + j] = T.cast(0, kind)
+                out[position, g] = scale
 
 
 @Family
-def expand(kind, scales):
-    """kind: an integer type of an element's size; scales: those of their scales, or ""."""
+def expand(kind, scales, width, threads, unused=4):
+    """kind: an integer type of an element's size; scales: those of their scales, or "". The first blocks copy a row of a token
+    each, the others write zeros to those of `unused` rows that have no expert. Where a row goes is known before its elements
+    are dealt to threads, which move them by 16 bytes."""
     tokens, rows, columns, topk, groups, row, column = T.dynamic("tokens, rows, columns, topk, groups, scale_row, scale_column")
 
     @T.prim_func
@@ -40,17 +35,48 @@ def expand(kind, scales):
         S: T.Tensor((tokens, groups), scales or "int32"),
         out: T.StridedTensor((rows, groups), (row, column), scales or "int32"),
     ):
-        scatter(X, Y, pair_to_pos, pos_to_expert, tokens, rows, columns, topk, 128 * 16 // T.dtype(kind).bytes, kind)
-        if scales:
-            scatter(S, out, pair_to_pos, pos_to_expert, tokens, rows, groups, topk, 128, scales)
+        with T.Kernel(tokens + T.ceildiv(rows, unused), T.ceildiv(columns, width), threads=threads) as (b, bx):
+            if b < tokens:
+                values = T.alloc_fragment((width,), kind)
+                for j in T.Parallel(width):
+                    values[j] = X[b, bx * width + j]
+                for k in T.serial(topk):
+                    position = pair_to_pos[b, k]
+                    if position >= 0:
+                        for j in T.Parallel(width):
+                            Y[position, bx * width + j] = values[j]
+                if scales:
+                    if bx == 0:
+                        scatter_scales(S, out, pair_to_pos, b, groups, topk, threads)
+            else:
+                experts = T.alloc_shared((unused,), "int32")
+                first = (b - tokens) * unused
+                T.copy(pos_to_expert[first], experts)
+                for r in T.serial(T.min(unused, rows - first)):
+                    if experts[r] < 0:
+                        for j in T.Parallel(width):
+                            Y[first + r, bx * width + j] = T.cast(0, kind)
+                        if scales:
+                            if bx == 0:
+                                for g in T.serial(T.get_thread_binding(), groups, threads):
+                                    out[first + r, g] = 0
 
     return expand_to_fused
 
 
+@T.macro
+def add_row(total, row, times, position):
+    """Adds a slot's row to what the slots before it have come to, unless the slot has none."""
+    for j in T.Parallel(total.shape[0]):
+        total[j] = T.if_then_else(position >= 0, T.fma(T.cast(row[j], "float32"), times, total[j]), total[j])
+
+
 @Family
-def reduce(x, result, weighted, scaled, factored, width=1024):
-    """The sum of the rows of each token, slot after slot, each times its weight and scale; then times `factor`."""
-    tokens, rows, columns, topk = T.dynamic("tokens, rows, columns, topk")
+def reduce(x, result, topk, weighted, scaled, factored, width=1024, threads=128, together=8):
+    """The sum of the rows of each token, slot after slot, each times its weight and scale; then times `factor`. The pieces of
+    `together` slots are on their way before the first is added, and neighbouring blocks have pieces of the same rows."""
+    tokens, rows, columns = T.dynamic("tokens, rows, columns")
+    parts = [(begin, min(together, topk - begin)) for begin in range(0, topk, together)]
 
     @T.prim_func
     def reduce_fused(
@@ -61,23 +87,54 @@ def reduce(x, result, weighted, scaled, factored, width=1024):
         factor: T.Tensor((1,), "float32"),
         scales: T.Tensor((rows,), "float32"),
     ):
-        with T.Kernel(tokens, T.ceildiv(columns, width), threads=128) as (t, bx):
+        pieces = T.ceildiv(columns, width)
+        with T.Kernel(tokens * pieces, threads=threads) as b:
+            t, bx = b // pieces, b % pieces
             total = T.alloc_fragment((width,), "float32")
+            values = [T.alloc_fragment((width,), x) for _ in range(min(topk, together))]
+            position, times = T.alloc_local((together,), "int32"), T.alloc_local((together,), "float32")
             T.clear(total)
-            for k in T.serial(topk):
-                position = pair_to_pos[t, k]
-                if position >= 0:
-                    times = T.alloc_var("float32", init=1.0)
-                    if weighted:
-                        times = times * weights[t, k]
-                    if scaled:
-                        times = times * scales[position]
+            for begin, count in parts:
+                for k in T.unroll(count):
+                    position[k] = pair_to_pos[t, begin + k]
+                    times[k] = weights[t, begin + k] if weighted else 1.0
+                for k in list(range(count)):
                     for j in T.Parallel(width):
-                        total[j] = T.fma(T.cast(X[position, bx * width + j], "float32"), times, total[j])
+                        values[k][j] = X[position[k], bx * width + j]
+                if scaled:
+                    for k in T.unroll(count):
+                        times[k] = times[k] * scales[position[k]]
+                for k in list(range(count)):
+                    add_row(total, values[k], times[k], position[k])
             for j in T.Parallel(width):
                 Y[t, bx * width + j] = T.cast(total[j] * factor[0] if factored else total[j], result)
 
     return reduce_fused
+
+
+@Family
+def weigh(x, topk, weighted, width, threads):
+    """What reduce() gives where each row of a token is its own."""
+    tokens, columns = T.dynamic("tokens, columns")
+
+    @T.prim_func
+    def weigh_rows(
+        X: T.Tensor((tokens, columns), x),
+        weights: T.Tensor((tokens, topk), "float32"),
+        pair_to_pos: T.Tensor((tokens, topk), "int32"),
+        Y: T.Tensor((tokens, columns), x),
+    ):
+        with T.Kernel(tokens, T.ceildiv(columns, width), threads=threads) as (t, bx):
+            total, row = T.alloc_fragment((width,), "float32"), T.alloc_fragment((width,), x)
+            for j in T.Parallel(width):
+                row[j] = X[t, bx * width + j]
+            T.clear(total)
+            for k in T.unroll(topk):
+                add_row(total, row, weights[t, k] if weighted else T.float32(1), pair_to_pos[t, k])
+            for j in T.Parallel(width):
+                Y[t, bx * width + j] = T.cast(total[j], x)
+
+    return weigh_rows
 
 
 @Family
@@ -126,7 +183,7 @@ def unique(index, topk, rows=32):
 
 
 @Family
-def mask(index, rows=1024):
+def mask(index, rows=512):
     """Indices of experts as one rank counts them: those of other ranks are -1."""
     entries = T.dynamic("entries")
 
@@ -137,8 +194,6 @@ def mask(index, rows=1024):
         with T.Kernel(T.ceildiv(entries, rows), threads=256) as bx:
             for i in T.Parallel(rows):
                 expert = T.cast(X[bx * rows + i], "int32")
-                at = expert // of_rank
-                mine = T.logical_and(expert >= 0, at % ranks == rank)
-                Y[bx * rows + i] = T.cast(T.if_then_else(mine, at // ranks * of_rank + expert % of_rank, -1), index)
+                Y[bx * rows + i] = T.cast(as_on_rank(expert, of_rank, rank, ranks), index)
 
     return mask_indices
