@@ -105,7 +105,7 @@ TEST(SplitTurns, IsRefusedWhereItCannotBe) {
   EXPECT_EQ(
       refusal(replaced(text, "      gemm a=As",
                        "      map i in 64, j in 64 {\n        acc[i, j] = acc[i, j] * 0.5\n      }\n      gemm a=As")),
-      none + "'acc' is used in the loop by more than products that add to it");
+      none + "'acc' is used in the loop by more than what adds to it");
 }
 
 // Of tiles that leave half of the multiprocessors idle and take many turns, where nobody says.

@@ -41,9 +41,8 @@ class BoxAccumulators {
  public:
   explicit BoxAccumulators(TileProgram& p) : p_(p) {}
 
-  // The outermost loop that does nothing else with the fragments has their boxes in fragments of their own.
-  std::optional<Body> operator()(const Stmt& s) {
-    if (!s.as<For>() && !s.as<Gemm>()) return std::nullopt;
+  // A loop, or a product, that does nothing else with the fragments has their boxes in fragments of its own.
+  std::optional<Body> with_own(const Stmt& s) {
     parts_.clear();
     if (!find({s}) || parts_.empty() || may_jump({s})) return std::nullopt;
     const auto* loop = s.as<For>();
@@ -125,7 +124,8 @@ class BoxAccumulators {
       const auto* g = s.as<Gemm>();
       if (!g || is_whole(g->c, p_.buffer(g->c.buffer))) return std::nullopt;
       const auto box = box_of(g->c);
-      const auto part = std::ranges::find_if(parts_, [&](const Part& x) { return x.of == g->c.buffer && x.box == *box; });
+      const auto part =
+          std::ranges::find_if(parts_, [&](const Part& x) { return x.of == g->c.buffer && x.box == *box; });
       Gemm own = *g;
       own.c = whole(part->own, p_);
       return Body{make_stmt(std::move(own), s->location)};
@@ -141,7 +141,10 @@ class BoxAccumulators {
 TileProgram box_accumulators(TileProgram program) {
   for (Launch& launch : program.launches) {
     BoxAccumulators boxes(program);
-    launch.body = rewrite(launch.body, [&](const Stmt& s) { return boxes(s); });
+    const auto of = [&]<class Op>() {
+      launch.body = rewrite(launch.body, [&](const Stmt& s) { return s.as<Op>() ? boxes.with_own(s) : std::nullopt; });
+    };
+    of.operator()<For>(), of.operator()<Gemm>();
   }
   return program;
 }

@@ -229,7 +229,7 @@ class Parts {
         continue;
       }
       if (clash({s}, later, p_) || names_meet(s, later) || takes_result(s, phase)) end_phase();
-      if (!make_again(s, turn, i, phase)) return std::nullopt;
+      if (!make_again(s, turn, i, phase) || is_read_by_makers(s, phase)) return std::nullopt;
       phase.push_back(s);
     }
     end_phase();
@@ -245,6 +245,14 @@ class Parts {
     for (const Stmt& x : phase)
       if (kind_of(x) == Kind::Takes) results.merge(written_by({x}, p_));
     return meet(accessed_by({s}, p_), results, p_);
+  }
+  // Whether the statement adds a part to a result that what makes the next part reads: it would find the sum.
+  bool is_read_by_makers(const Stmt& s, const Body& phase) const {
+    if (kind_of(s) != Kind::Takes) return false;
+    Buffers results = written_by({s}, p_);
+    std::erase_if(results, [&](BufferId id) { return held_.contains(id); });  // of its own columns alone
+    return std::ranges::any_of(
+        phase, [&](const Stmt& x) { return kind_of(x) == Kind::Makes && meet(read_by({x}, p_), results, p_); });
   }
   // Puts what makes the columns that the statement reads, and the phase has not made, into the phase.
   bool make_again(const Stmt& s, const Body& turn, size_t at, Body& phase) const {
