@@ -69,7 +69,7 @@ def same_bits(mine, theirs):
 
     a, b = list(tensors_of(mine)), list(tensors_of(theirs))
     return len(a) == len(b) and all(
-        x.shape == y.shape and torch.equal(x.contiguous().view(torch.uint8), y.contiguous().view(torch.uint8))
+        x.shape == y.shape and torch.equal(x.flatten().view(torch.uint8), y.flatten().view(torch.uint8))
         for x, y in zip(a, b)
         if x.numel()
     )

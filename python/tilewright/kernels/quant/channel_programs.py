@@ -8,70 +8,114 @@ from ..programs import Family
 from .gated import limited, silu_times
 from .scales import LARGEST, LEAST, scale_and_inverse
 
-_LANES = 8
+_ROWS = 128  # of a block of the grid
+_LANES = 8  # neighbouring columns of a thread
+
+
+@T.macro
+def read_gated(X, values, limit, t0, c0, clamped):
+    """SwiGLU of two halves of rows (tokens, 2, hidden), in bfloat16. Both halves are asked for before anything is computed."""
+    gate = T.alloc_fragment(values.shape, "bfloat16")
+    up = T.alloc_fragment(values.shape, "bfloat16")
+    for i, w, j in T.Parallel(*values.shape):
+        gate[i, w, j] = X[t0 + i, 0, c0 + w * _LANES + j]
+        up[i, w, j] = X[t0 + i, 1, c0 + w * _LANES + j]
+    for i, w, j in T.Parallel(*values.shape):
+        a, b = T.cast(gate[i, w, j], "float32"), T.cast(up[i, w, j], "float32")
+        if clamped:
+            a, b = limited(a, b, limit)
+        values[i, w, j] = T.cast(silu_times(a, b), "bfloat16")
 
 
 @Family
-def per_channel(x, group, scaled, gathered, gated, clamped, rounded, across, columns=64, threads=256):
-    """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
-    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves comes first; across: the result is transposed.
-    """
-    tokens, source, hidden = T.dynamic("tokens, source, hidden")
-    down, rows = 128 // group, 128
-    shape = (down, group, columns // _LANES, _LANES)
+def transposed(group, gated, clamped, rounded, columns=64, threads=256):
+    """A scale for each column of `group` rows of bfloat16, in e4m3, transposed. gated: SwiGLU of two halves comes first."""
+    tokens, hidden = T.dynamic("tokens, hidden")
+    down, parts = _ROWS // group, group // 16
 
-    def value_of(X, X_scales, limit, t, c, lane):
-        if gated:
-            gate, up = T.cast(X[t, c], "float32"), T.cast(X[t, c + hidden], "float32")
-            if clamped:
-                gate, up = limited(gate, up, limit)
-            return T.cast(T.cast(silu_times(gate, up), "bfloat16"), "float32")
-        value = T.cast(X[t, c], "float32")
-        return value * X_scales[t, (c - lane) // 128] if scaled else value
+    @T.prim_func
+    def per_channel_cast_and_transpose(
+        X: T.Tensor((tokens, 2 if gated else 1, hidden), "bfloat16"),
+        limit: T.float32,
+        Q: T.Tensor((hidden, tokens), "float8_e4m3fn"),
+        scales: T.Tensor((T.ceildiv(tokens, group), hidden), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
+            t0, c0 = by * _ROWS, bx * columns
+            lying = T.alloc_shared((_ROWS // 16, 16, columns), "bfloat16")
+            values = T.alloc_fragment((columns, _ROWS // 16, 16), "float32")
+            of_part = T.alloc_fragment((columns, _ROWS // 16), "float32")
+            inverse = T.alloc_fragment((columns, down), "float32")
+            if gated:
+                made = T.alloc_fragment((_ROWS, columns // _LANES, _LANES), "bfloat16")
+                read_gated(X, made, limit, t0, c0, clamped)
+                for h, i, c in T.Parallel(_ROWS // 16, 16, columns):
+                    lying[h, i, c] = made[h * 16 + i, c // _LANES, c % _LANES]
+            else:
+                for h, i, c in T.Parallel(_ROWS // 16, 16, columns):
+                    lying[h, i, c] = X[t0 + h * 16 + i, 0, c0 + c]
+            for c, h, i in T.Parallel(columns, _ROWS // 16, 16):
+                values[c, h, i] = T.cast(lying[h, i, c], "float32")
+            T.reduce_absmax(values, of_part, dim=2)
+            T.reduce_max(T.reshape(of_part, (columns, down, parts)), inverse, dim=2)
+            for c, b in T.Parallel(columns, down):
+                scale, of_scale = scale_and_inverse(inverse[c, b], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
+                scales[by * down + b, c0 + c] = scale
+                inverse[c, b] = of_scale
+            for c, h, i in T.Parallel(columns, _ROWS // 16, 16):
+                Q[c0 + c, t0 + h * 16 + i] = T.cast(values[c, h, i] * inverse[c, h // parts], "float8_e4m3fn")
+
+    return per_channel_cast_and_transpose
+
+
+@Family
+def per_channel(x, group, scaled, gathered, gated, clamped, rounded, columns=64, threads=256):
+    """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
+    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves of bfloat16 comes first."""
+    tokens, source, hidden = T.dynamic("tokens, source, hidden")
+    down, eights = _ROWS // group, columns // _LANES
+    shape = (_ROWS, eights, _LANES)
 
     @T.prim_func
     def per_channel_cast(
-        X: T.Tensor((source, hidden * 2 if gated else hidden), x),
+        X: T.Tensor((source, 2 if gated else 1, hidden), x),
         X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
         pos: T.Tensor((tokens,), "int32"),
         limit: T.float32,
-        Q: T.Tensor((hidden, tokens) if across else (tokens, hidden), "float8_e4m3fn"),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
         scales: T.Tensor((T.ceildiv(tokens, group), hidden), "float32"),
     ):
-        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
-            t0, c0 = by * rows, bx * columns
-            values = T.alloc_fragment(shape, "float32")
-            inverse = T.alloc_fragment((down, columns // _LANES, _LANES), "float32")
-            if gathered:
-                row_of = T.alloc_fragment((down, group), "int32")
-                for b, i in T.Parallel(down, group):
-                    row = T.if_then_else(t0 + b * group + i < tokens, pos[t0 + b * group + i], -1)
-                    row_of[b, i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
-            for b, i, w, j in T.Parallel(*shape):
-                t, c = t0 + b * group + i, c0 + w * _LANES + j
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
+            t0, c0 = by * _ROWS, bx * columns
+            values = T.alloc_fragment(shape, "float32" if scaled else x)
+            if gated:
+                read_gated(X, values, limit, t0, c0, clamped)
+            else:
                 if gathered:
-                    values[b, i, w, j] = value_of(X, X_scales, limit, row_of[b, i], c, j)
-                else:
-                    values[b, i, w, j] = (
-                        T.if_then_else(c < hidden, value_of(X, X_scales, limit, t, c, j), T.float32(0))
-                        if gated
-                        else value_of(X, X_scales, limit, t, c, j)
-                    )
-            T.reduce_absmax(values, inverse, dim=1)
-            for b, w, j in T.Parallel(down, columns // _LANES, _LANES):
+                    row_of = T.alloc_fragment((_ROWS,), "int32")
+                    for i in T.Parallel(_ROWS):
+                        row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
+                        row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
+                for i, w, j in T.Parallel(*shape):
+                    t, c = row_of[i] if gathered else t0 + i, c0 + w * _LANES + j
+                    if scaled:
+                        values[i, w, j] = T.cast(X[t, 0, c], "float32") * X_scales[t, (c - j) // 128]
+                    else:
+                        values[i, w, j] = X[t, 0, c]
+            # Threads have a few rows of many columns each; what becomes of a column's largest magnitude, one has.
+            sizes = T.alloc_fragment(shape, "float32")
+            largest = T.alloc_fragment((down, eights, _LANES), "float32")
+            inverse = T.alloc_shared((down, eights, _LANES), "float32")
+            for i, w, j in T.Parallel(*shape):
+                sizes[i, w, j] = T.cast(values[i, w, j], "float32")
+            T.reduce_absmax(T.reshape(sizes, (down, group, eights, _LANES)), largest, dim=1)
+            T.copy(largest, inverse)
+            for b, w, j in T.Parallel(down, eights, _LANES):
                 scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
                 scales[by * down + b, c0 + w * _LANES + j] = scale
                 inverse[b, w, j] = of_scale
-            if across:
-                narrow = T.alloc_shared((rows, columns), "float8_e4m3fn")
-                turned = T.alloc_fragment((columns, rows), "float8_e4m3fn")
-                for b, i, w, j in T.Parallel(*shape):
-                    narrow[b * group + i, w * _LANES + j] = T.cast(values[b, i, w, j] * inverse[b, w, j], "float8_e4m3fn")
-                for c, t in T.Parallel(columns, rows):
-                    turned[c, t] = narrow[t, c]
-                T.copy(turned, Q[c0, t0])
-            else:
-                for b, i, w, j in T.Parallel(*shape):
-                    Q[t0 + b * group + i, c0 + w * _LANES + j] = T.cast(values[b, i, w, j] * inverse[b, w, j], "float8_e4m3fn")
+            for i, w, j in T.Parallel(*shape):
+                scaled_value = T.cast(values[i, w, j], "float32") * inverse[i // group, w, j]
+                Q[t0 + i, c0 + w * _LANES + j] = T.cast(scaled_value, "float8_e4m3fn")
 
     return per_channel_cast

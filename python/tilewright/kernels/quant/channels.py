@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..arguments import QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, refuse_option
-from .channel_programs import per_channel
+from . import channel_programs as programs
 from .casts import _NAMES
 
 _GROUPS = (32, 64, 128)
@@ -17,18 +17,14 @@ def _cast(x, x_scales, group, rounded, pos=None, gated=False, limit=None, across
     out = torch.empty((hidden, tokens) if across else (tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
     scales = torch.empty((ceil_div(tokens, group), hidden), dtype=torch.float32, device=x.device)
     if out.numel():
-        kernel = per_channel(
-            x,
-            x=_NAMES[x.dtype],
-            group=group,
-            scaled=x_scales is not None,
-            gathered=pos is not None,
-            gated=gated,
-            clamped=limit is not None,
-            rounded=bool(rounded),
-            across=across,
-        )
-        kernel(x, x_scales, pos, 0.0 if limit is None else limit, out, scales)
+        x = x.view(x.shape[0], 2 if gated else 1, hidden)
+        options = {"group": group, "gated": gated, "clamped": limit is not None, "rounded": bool(rounded)}
+        limit = 0.0 if limit is None else limit
+        if across:
+            programs.transposed(x, **options)(x, limit, out, scales)
+        else:
+            kernel = programs.per_channel(x, x=_NAMES[x.dtype], scaled=x_scales is not None, gathered=pos is not None, **options)
+            kernel(x, x_scales, pos, limit, out, scales)
     return out, scales
 
 
