@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 import tilewright.kernels as kernels  # noqa: E402
 import tilewright.kernels.torch as reference  # noqa: E402
 from tilewright.kernels.testing.numeric import assert_equal, calc_diff  # noqa: E402
+from tilewright.kernels.torch.cast import e2m1_numbers  # noqa: E402
 
 engines = pytest.mark.parametrize("engine", ["cpu", "interpreter", "simulator"])
 LAYOUTS = [(False, False, False), (False, True, False), (True, True, True)]  # columns, rounded, packed
@@ -118,7 +119,12 @@ def test_every_number_of_narrow_formats():
     number = torch.where(exponent == 0, mantissa / 64 * 2.0**-14, (1 + mantissa / 64) * 2.0 ** (exponent - 15.0))
     assert_equal(got, torch.where(sign > 0, -number, number).float())
     pairs = torch.arange(256).to(torch.uint8).view(torch.int8).view(16, 16)
-    assert_equal(kernels.quant.cast_back((pairs, torch.ones(16, 1)), "fp32", (1, 32)), kernels.quant.unpack_from_e2m1fn_x2(pairs))
+    wanted = e2m1_numbers(pairs)
+    assert_equal(kernels.quant.cast_back((pairs, torch.ones(16, 1)), "fp32", (1, 32)), wanted)
+    assert_equal(kernels.quant.unpack_from_e2m1fn_x2(pairs), wanted)
+    some = pairs.view(4, 4, 16)[:, 1:, ::3]
+    for dtype in (torch.bfloat16, torch.float64, torch.int32):
+        assert_equal(kernels.quant.unpack_from_e2m1fn_x2(some, dtype), e2m1_numbers(some).to(dtype))
 
 
 @engines

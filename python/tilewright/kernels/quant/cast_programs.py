@@ -5,7 +5,7 @@ from __future__ import annotations
 import tilewright.language as T
 
 from ..programs import Family
-from .formats import WORDS, code_in_words, e2m1_code, e2m1_value, e5m6_code, e5m6_value, part_of_word
+from .formats import WORDS, code_in_words, e2m1_code, e2m1_value, e4m3_of_e2m1, e5m6_code, e5m6_value, part_of_word
 from .scales import LARGEST, LEAST, exponent_at, given_scales, scale_and_inverse, scale_at, write_scale, written_scales
 
 _LANES = 8  # neighbouring elements that stay together: 16 bytes of bfloat16, a word of e2m1, three of e5m6
@@ -22,8 +22,6 @@ def value_at(X, t, c, fmt):
     """Element (t, c) as float32, where c is a multiple of eight and a number below eight."""
     if fmt == "e2m1":
         return e2m1_value((X[t, c // _LANES] >> T.cast(4 * (c % _LANES), "uint32")) & 15)
-    if fmt == "e5m6":
-        return e5m6_value(code_in_words(X, t, c // _LANES, c % _LANES))
     return T.cast(X[t, c], "float32")
 
 
@@ -49,16 +47,17 @@ def write_values(Q, x, inverse, t0, c0, fmt, one_for_rows):
             Q[t0 + i, c0 + (g * eights + w) * lanes + j] = T.cast(scaled, "float8_e4m3fn")
     else:
         codes = T.alloc_fragment((rows, groups, eights, lanes), "uint32")
-        word = T.alloc_fragment((rows, groups, eights), "uint32")
+        words = [T.alloc_fragment((rows, groups, eights), "uint32") for _ in range(WORDS[fmt])]
         for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
             scaled = x[i, g, w, j] * (inverse[g] if one_for_rows else inverse[i, g])
             codes[i, g, w, j] = e2m1_code(scaled) if fmt == "e2m1" else e5m6_code(scaled)
-        for k in T.unroll(WORDS[fmt], explicit=True):
+        for k, word in enumerate(words):
             parts = T.alloc_fragment((rows, groups, eights, lanes), "uint32")
             for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
                 parts[i, g, w, j] = part_of_word(fmt, codes[i, g, w, j], j, k)
             T.reduce_bitor(parts, word, dim=3)
-            for i, g, w in T.Parallel(rows, groups, eights):
+        for i, g, w in T.Parallel(rows, groups, eights):
+            for k, word in enumerate(words):
                 Q[t0 + i, (c0 // lanes + g * eights + w) * WORDS[fmt] + k] = word[i, g, w]
 
 
@@ -81,6 +80,9 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
             t0, c0 = by * rows, bx * groups * group
             values = T.alloc_fragment((rows, groups, group // _LANES, _LANES), "float32")
             inverse = T.alloc_fragment((rows, groups), "float32")
+            if mode == "values":  # asked for in front of the values, and divided behind them
+                for i, g in T.Parallel(rows, groups):
+                    inverse[i, g] = scales[t0 + i, bx * groups + g]
             for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
                 t, c = t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j
                 if given:
@@ -91,7 +93,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
                     values[i, g, w, j] = value_at(X, t, c, x)
             if mode == "values":
                 for i, g in T.Parallel(rows, groups):
-                    inverse[i, g] = 1.0 / scales[t0 + i, bx * groups + g]
+                    inverse[i, g] = 1.0 / inverse[i, g]
             else:
                 largest = T.alloc_fragment((rows, groups, group // _LANES), "float32")
                 T.reduce_absmax(values, largest, dim=3)
@@ -159,19 +161,38 @@ def back(x, block, packed, result, rows=16, columns=256):
         Y: T.Tensor((tokens, hidden), result),
     ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, rows), threads=128) as (bx, by):
+            words = [T.alloc_fragment((rows, columns // _LANES), "uint32") for _ in range(WORDS[x] if x == "e5m6" else 0)]
+            for k, word in enumerate(words):
+                for i, w in T.Parallel(rows, columns // _LANES):
+                    word[i, w] = X[by * rows + i, (bx * (columns // _LANES) + w) * len(words) + k]
             for i, w, j in T.Parallel(rows, columns // _LANES, _LANES):
                 t, c = by * rows + i, bx * columns + w * _LANES + j
-                Y[t, c] = T.cast(
-                    value_at(X, t, c, x) * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result
-                )
+                value = e5m6_value(code_in_words([word[i, w] for word in words], j)) if words else value_at(X, t, c, x)
+                Y[t, c] = T.cast(value * scale_at(scales, t // block_rows, block_of(c - j, j, block_columns), packed), result)
 
     return cast_back
 
 
 @Family
+def unpacked(result, block=4096, threads=256):
+    """The numbers of pairs of e2m1."""
+    pairs = T.dynamic("pairs")
+
+    @T.prim_func
+    def unpack_from_e2m1(X: T.Tensor((pairs,), "uint8"), Y: T.Tensor((pairs, 2), result)):
+        with T.Kernel(T.ceildiv(pairs, block), threads=threads) as bx:
+            for n, j in T.Parallel(block, 2):
+                code = T.cast(X[bx * block + n], "uint32") >> T.cast(4 * j, "uint32")
+                Y[bx * block + n, j] = T.cast(e2m1_value(code & 15), result)
+
+    return unpack_from_e2m1
+
+
+@Family
 def lossless(block, given, in_columns, packed, threads=256):
     """e2m1 values as e4m3 with scales of larger blocks: six exponents below the largest scale in the block, all are exact."""
-    tokens, hidden = T.dynamic("tokens, hidden")
+    tokens, words_of_row = T.dynamic("tokens, words_of_row")
+    hidden = words_of_row * _LANES
     (rows, columns), (block_rows, block_columns, given_packed) = block, given
     groups = max(1, 128 // columns) if rows > 1 else max(1, 1024 // columns)
     eights, down = columns // _LANES, max(rows, 16 if rows == 1 else 1) // rows  # blocks of the grid hold some rows of blocks
@@ -179,36 +200,39 @@ def lossless(block, given, in_columns, packed, threads=256):
 
     @T.prim_func
     def per_block_cast_lossless(
-        X: given_values("e2m1", tokens, hidden),
+        X: T.Tensor((tokens, words_of_row), "uint32"),
         X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
-        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        Q: T.Tensor((tokens, 2 * words_of_row), "uint32"),
         scales: written_scales(T.ceildiv(tokens, rows), number, packed),
     ):
         with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, height), threads=threads) as (bx, by):
+            words = T.alloc_fragment((down, rows, groups, eights), "uint32")
             exponents = T.alloc_fragment((down, rows, groups, eights), "int32")
-            of_row = T.alloc_fragment((down, rows, groups), "int32")
+            exponents_or_most = T.alloc_fragment((down, rows, groups, eights), "int32")
+            of_eights = T.alloc_fragment((down, groups, eights), "int32")
             largest = T.alloc_fragment((down, groups), "int32")
+            least = T.alloc_fragment((down, groups), "int32")
             for b, i, g, w in T.Parallel(down, rows, groups, eights):
                 t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
+                words[b, i, g, w] = X[t, c // _LANES]
                 inside = T.logical_and(t < tokens, c < hidden)
                 exponents[b, i, g, w] = T.if_then_else(
                     inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), 0
                 )
-            T.reduce_max(exponents, of_row, dim=3)
-            T.reduce_max(of_row, largest, dim=1)
+                exponents_or_most[b, i, g, w] = T.if_then_else(inside, exponents[b, i, g, w], 255)
+            T.reduce_max(exponents, of_eights, dim=1)
+            T.reduce_max(of_eights, largest, dim=2)
+            T.reduce_min(exponents_or_most, of_eights, dim=1)
+            T.reduce_min(of_eights, least, dim=2)
             for b, g in T.Parallel(down, groups):
                 largest[b, g] = T.max(largest[b, g] - 6, 0)
                 scale = T.cast(largest[b, g], "uint8") if packed else T.reinterpret(largest[b, g] << 23, "float32")
                 if (bx * groups + g) * columns < hidden:
                     write_scale(scales, by * down + b, bx * groups + g, scale, packed)
-            for b, i, g, w in T.Parallel(down, rows, groups, eights):
-                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
-                if T.logical_and(t < tokens, c < hidden):
-                    T.device_assert(exponents[b, i, g, w] + 5 >= largest[b, g], "scales of a block are too far apart for e4m3")
-            for b, i, g, w, j in T.Parallel(down, rows, groups, eights, _LANES):
-                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES + j
-                factor = T.reinterpret((exponents[b, i, g, w] - largest[b, g] + 127) << 23, "float32")
-                Q[t, c] = T.cast(value_at(X, t, c, "e2m1") * factor, "float8_e4m3fn")
+                T.device_assert(least[b, g] + 5 >= largest[b, g], "scales of a block are too far apart for e4m3")
+            for b, i, g, w, half in T.Parallel(down, rows, groups, eights, 2):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns // 4 + 2 * w + half
+                Q[t, c] = e4m3_of_e2m1(words[b, i, g, w], half, exponents[b, i, g, w] - largest[b, g])
 
     return per_block_cast_lossless
 

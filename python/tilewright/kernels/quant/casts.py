@@ -95,13 +95,18 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
     return made, scales
 
 
+def threads_of_row(hidden, most):
+    """So many that each has as many eights of a row, if more than half of the most can be."""
+    return next((n for n in range(most, most // 2, -32) if hidden // 8 % n == 0), most)
+
+
 def _rows(values, given_scales, stored, written, hidden, options):
     """One scale for a row: blocks of the grid hold whole rows."""
     if hidden > _ON_CHIP:
         programs_of_rows = programs.per_long_row
         kernel = programs_of_rows(values, **{n: v for n, v in options.items() if n != "group"})
     else:
-        threads = 128 if hidden <= 4096 else 256 if hidden <= 8192 else 512
+        threads = threads_of_row(hidden, 128 if hidden <= 4096 else 256 if hidden <= 8192 else 512)
         kernel = programs.per_token(values, groups=1, rows=max(1, 4096 // hidden), threads=threads, **options)
     kernel(values, given_scales, stored if options["mode"] != "scales" else None, written)
 
@@ -280,13 +285,13 @@ def per_block_cast_lossless(
                 name, f"out_block_size is {out_block_size!r}", f"powers of two, multiples of x_block_size {x_block_size!r}"
             )
     tokens = values.shape[0]
-    made, stored = made_values("e4m3", tokens, hidden, values.device)
+    made = made_values("e4m3", tokens, hidden, values.device)[0]
     result, written = where.made(ceil_div(tokens, out_block_size[0]), ceil_div(hidden, out_block_size[1]), values.device)
     if tokens and hidden:
         kernel = programs.lossless(
             values, block=tuple(out_block_size), given=(*x_block_size, packed), in_columns=where.in_columns, packed=where.packed
         )
-        kernel(values, scales, stored, written)
+        kernel(values, scales, made.view(torch.uint32), written)
     return made, result
 
 
@@ -320,14 +325,16 @@ def per_token_cast_back(x: QuantTensor, fmt: str, num_per_channels: int, x_speci
 
 def unpack_from_e2m1fn_x2(x: torch.Tensor, out_dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """The numbers of e2m1 values, two in each byte of the last dimension, the first in the lower bits."""
-    check("unpack_from_e2m1fn_x2", "x", x, (torch.int8, torch.uint8), compact=False)
-    numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=out_dtype, device=x.device)
-    codes = (
-        torch.stack([x & 15, (x >> 4) & 15], -1).flatten(-2)
-        if x.ndim
-        else refuse_option("unpack_from_e2m1fn_x2", "'x' has no dimension")
-    )
-    return numbers[codes.long()]
+    name = "unpack_from_e2m1fn_x2"
+    check(name, "x", x, (torch.int8, torch.uint8), compact=False)
+    if not x.ndim:
+        refuse_option(name, "'x' has no dimension")
+    made_dtype = out_dtype if out_dtype in _RESULTS.values() else torch.float32
+    made = torch.empty((*x.shape[:-1], 2 * x.shape[-1]), dtype=made_dtype, device=x.device)
+    if made.numel():
+        bytes_of_x = x.contiguous().view(torch.uint8).view(-1)
+        programs.unpacked(bytes_of_x, result=_NAMES[made_dtype])(bytes_of_x, made.view(-1, 2))
+    return made.to(out_dtype)
 
 
 def per_token_cast_fp8(x: torch.Tensor) -> QuantTensor:

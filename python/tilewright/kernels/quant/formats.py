@@ -11,14 +11,10 @@ def e2m1_code(value):
     """The four bits of the nearest e2m1, ties to the even mantissa; what is beyond 6, and NaN, is 6."""
     magnitude = T.min(T.abs(value), 6.0)
     # Numbers are 0.5 apart below 2, 1 below 4, then 2: so are float32 from 2^22, 2^23 and 2^24 on, to which a sum is rounded.
-    # `first` is what the code 0 would have there.
-    wide, wider = magnitude >= 2.0, magnitude >= 4.0
-    above = T.if_then_else(wider, T.float32(2**24), T.if_then_else(wide, T.float32(2**23), T.float32(2**22)))
-    first = T.if_then_else(
-        wider, T.uint32(0x4B800000 - 4), T.if_then_else(wide, T.uint32(0x4B000000 - 2), T.uint32(0x4A800000))
-    )
-    sign = (T.reinterpret(value, "uint32") >> 28) & 8
-    return sign | (T.reinterpret(magnitude + above, "uint32") - first)
+    # The last bits of the sum are how many steps there are to the number, which are two fewer for each power of two above 1.
+    power = T.reinterpret(T.max(magnitude, 1.0), "uint32") & T.uint32(0x7F800000)
+    steps = T.reinterpret(T.fma(T.reinterpret(power, "float32"), T.float32(2**22), magnitude), "uint32")
+    return ((steps + (power >> 22) + 2) & 7) | ((T.reinterpret(value, "uint32") >> 28) & 8)
 
 
 def e2m1_value(code):
@@ -27,12 +23,25 @@ def e2m1_value(code):
     return T.reinterpret(bits, "float32") * T.float32(2.0**126)
 
 
+def e4m3_of_e2m1(word, half, power):
+    """Four e2m1 of a word, its lower or upper half, times 2^power, as four e4m3: exact for powers from -5 to 6."""
+    codes = (word >> T.cast(16 * half, "uint32")) & T.uint32(0xFFFF)
+    codes = (codes | (codes << 8)) & T.uint32(0x00FF00FF)
+    codes = (codes | (codes << 4)) & T.uint32(0x0F0F0F0F)  # one in each byte
+    sizes = codes & T.uint32(0x07070707)
+    # 0.5 is 48 and 1 is 56, from where on each code is 4 more; a power of two is 8; zeros stay.
+    no_zero = ((sizes + T.uint32(0x07070707)) >> 3) & T.uint32(0x01010101)
+    from_one = ((sizes + T.uint32(0x06060606)) >> 3) & T.uint32(0x01010101)
+    shifted = no_zero * T.cast(44 + 8 * power, "uint32") + ((sizes + from_one) << 2)
+    return shifted | ((codes & T.uint32(0x08080808)) << 4)
+
+
 def e5m6_code(value):
-    """The twelve bits of an e5m6: of a float16 whose mantissa is cut, the upper bits, rounded by what float32 has below them."""
-    half = T.cast(T.reinterpret(T.cast(value, "float16", round="rz"), "uint16"), "uint32")
-    code = half >> 4
+    """The twelve bits of an e5m6: of a float16 whose mantissa is cut, the upper bits, rounded by what float32 has below them:
+    one more where these and the last bit kept come to more than a half."""
+    code = T.cast(T.reinterpret(T.cast(value, "float16", round="rz"), "uint16"), "uint32") >> 4
     below = T.reinterpret(value, "uint32") & T.uint32(0x1FFFF)
-    return (code + T.if_then_else((code & 1) + below > T.uint32(0x10000), T.uint32(1), T.uint32(0))) & T.uint32(0xFFF)
+    return (code + ((below + (code & 1) + T.uint32(0xFFFF)) >> 17)) & T.uint32(0xFFF)
 
 
 def e5m6_value(code):
@@ -48,11 +57,14 @@ def part_of_word(fmt, code, j, word):
     return T.if_then_else(T.logical_and(lowest > -12, lowest < 32), shifted, T.uint32(0))
 
 
-def code_in_words(words, t, group, j):
-    """The twelve bits of value j of eight, whose three words begin at words[t, 3 * group]."""
+def code_in_words(words, j):
+    """The twelve bits of value j of the eight that three words hold."""
     lowest = 84 - 12 * j
-    word = 2 - lowest // 32
-    low = words[t, 3 * group + word] >> T.cast(lowest % 32, "uint32")
+
+    def nth(word):
+        return T.if_then_else(word == 0, words[0], T.if_then_else(word == 1, words[1], words[2]))
+
+    low = nth(2 - lowest // 32) >> T.cast(lowest % 32, "uint32")
     carried = T.max(lowest % 32 - 20, 0)  # bits of it in the word before
-    high = words[t, 3 * group + T.max(word - 1, 0)] << T.cast(12 - carried, "uint32")
+    high = nth(1 - lowest // 32) << T.cast(12 - carried, "uint32")
     return T.if_then_else(carried > 0, low | high, low) & T.uint32(0xFFF)

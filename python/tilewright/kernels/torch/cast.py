@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 
 from ..arguments import QuantTensor, align, ceil_div
-from ..quant.casts import unpack_from_e2m1fn_x2
 from .numbers import float_scales, repeated
 
 _RANGES = {
@@ -15,9 +14,15 @@ _RANGES = {
 }  # the largest number of a format, the least magnitude that is scaled
 
 
+def e2m1_numbers(pairs: torch.Tensor) -> torch.Tensor:
+    """float32 of e2m1 values, two in each byte of the last dimension, the first in the lower bits."""
+    numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], device=pairs.device)
+    return numbers[torch.stack([pairs & 15, (pairs >> 4) & 15], -1).flatten(-2).long()]
+
+
 def _numbers(x: QuantTensor, block) -> torch.Tensor:
     values, scales = x
-    numbers = unpack_from_e2m1fn_x2(values) if values.dtype == torch.int8 else values.float()
+    numbers = e2m1_numbers(values) if values.dtype == torch.int8 else values.float()
     rows, columns = numbers.shape
     return numbers * repeated(float_scales(scales, ceil_div(columns, block[1])), block, rows, columns)
 
