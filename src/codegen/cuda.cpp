@@ -82,9 +82,12 @@ std::string device_spelling(std::string s) {
   return s;
 }
 
-// The piece that converts two neighbours, which has the name of CUDA's own conversion of two.
+// The piece that converts two neighbours, which has the name of CUDA's own conversion of two if there is one.
 const char* pair_conversion(DType from, DType to, const target::GpuFeatures& has) {
-  if (to == f32) return from == f16 ? "__half22float2" : from == bf16 ? "__bfloat1622float2" : nullptr;
+  if (to == f32) {
+    if (from == e4m3) return has.fp8_conversions ? "tw_float2_of_e4m3" : nullptr;
+    return from == f16 ? "__half22float2" : from == bf16 ? "__bfloat1622float2" : nullptr;
+  }
   if (from != f32) return nullptr;
   if (to == f16) return "__float22half2_rn";
   if (to == bf16) return "__float22bfloat162_rn";

@@ -8,6 +8,14 @@ __device__ __forceinline__ float load_e4m3(uint8_t bits) {
   return load_f16((uint16_t)pair);
 }
 
+//@ tw_float2_of_e4m3: load_f16
+__device__ __forceinline__ void tw_float2_of_e4m3(float* to, const uint8_t* from) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(*(const uint16_t*)from));
+  to[0] = load_f16((uint16_t)pair);
+  to[1] = load_f16((uint16_t)(pair >> 16));
+}
+
 //@ store_e4m3: types
 __device__ __forceinline__ uint8_t store_e4m3(float x) {
   uint16_t pair;

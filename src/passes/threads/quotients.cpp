@@ -68,8 +68,8 @@ class Quotients {
     out.back() = l_.make(std::move(slow));
     return quotient;
   }
-  // The same where every lane has a divisor of its own: from an approximate reciprocal, one step to a better one and
-  // two to the quotient, as the device's own division does where nothing leaves the normal range.
+  // The same where every lane has a divisor of its own: one step from an approximate reciprocal to the rounded one, as
+  // the device's own rounded reciprocal does where nothing leaves the normal range; that is the quotient of 1.
   BufferId quotients_of_pairs(const Expr& a, const Expr& b, Body& out) {
     const BufferId quotient = l_.temporary("quotient", f32, {count_}, Space::Local);
     const BufferId divisors = l_.temporary("divisor", f32, {count_}, Space::Local);
@@ -87,9 +87,11 @@ class Quotients {
       each.push_back(l_.make(Store{{divisors, {i}}, y}));
       const Expr minus = unary(UnaryOp::Neg, y), rough = named("rough", intrinsic(Function::RcpApprox, {y}), each);
       const Expr inverse = named("inverse", fma(rough, fma(minus, rough, constant(f32, 1.0)), rough), each);
-      const Expr first = named("first", binary(BinaryOp::Mul, x, inverse), each);
-      const Expr second = named("second", fma(fma(minus, first, x), inverse, first), each);
-      const Expr rounded = named("rounded", fma(fma(minus, second, x), inverse, second), each);
+      const auto rounded = [&] {
+        if (ir::constant_float(a) == 1.0) return inverse;
+        const Expr q = named("q", binary(BinaryOp::Mul, x, inverse), each);
+        return named("rounded", fma(fma(minus, q, x), inverse, q), each);
+      }();
       each.push_back(l_.make(Store{{quotient, {i}}, rounded}));
       each.push_back(note_least(least, rounded));
       each.push_back(note_least(smallest, y));
