@@ -9,17 +9,18 @@ from .gated import limited, silu_times
 from .scales import LARGEST, LEAST, scale_and_inverse
 
 _ROWS = 128  # of a block of the grid
-_LANES = 8  # neighbouring columns of a thread
+_LANES = 8  # neighbouring columns of a thread that turns them
 
 
 @T.macro
 def read_gated(X, values, limit, t0, c0, clamped):
     """SwiGLU of two halves of rows (tokens, 2, hidden), in bfloat16. Both halves are asked for before anything is computed."""
+    lanes = values.shape[-1]
     gate = T.alloc_fragment(values.shape, "bfloat16")
     up = T.alloc_fragment(values.shape, "bfloat16")
     for i, w, j in T.Parallel(*values.shape):
-        gate[i, w, j] = X[t0 + i, 0, c0 + w * _LANES + j]
-        up[i, w, j] = X[t0 + i, 1, c0 + w * _LANES + j]
+        gate[i, w, j] = X[t0 + i, 0, c0 + w * lanes + j]
+        up[i, w, j] = X[t0 + i, 1, c0 + w * lanes + j]
     for i, w, j in T.Parallel(*values.shape):
         a, b = T.cast(gate[i, w, j], "float32"), T.cast(up[i, w, j], "float32")
         if clamped:
@@ -69,12 +70,13 @@ def transposed(group, gated, clamped, rounded, columns=64, threads=256):
 
 
 @Family
-def per_channel(x, group, scaled, gathered, gated, clamped, rounded, columns=64, threads=256):
+def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, columns=64, threads=128):
     """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
-    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves of bfloat16 comes first."""
+    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves of bfloat16 comes first; lanes: neighbouring
+    columns of a thread."""
     tokens, source, hidden = T.dynamic("tokens, source, hidden")
-    down, eights = _ROWS // group, columns // _LANES
-    shape = (_ROWS, eights, _LANES)
+    down, vectors = _ROWS // group, columns // lanes
+    shape = (_ROWS, vectors, lanes)
 
     @T.prim_func
     def per_channel_cast(
@@ -88,6 +90,8 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, columns=64,
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
             t0, c0 = by * _ROWS, bx * columns
             values = T.alloc_fragment(shape, "float32" if scaled else x)
+            deal = T.Fragment(shape, lambda i, w, j: ((i * vectors + w) % threads, (i * vectors + w) // threads * lanes + j))
+            T.annotate_layout({values: deal})
             if gated:
                 read_gated(X, values, limit, t0, c0, clamped)
             else:
@@ -96,26 +100,30 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, columns=64,
                     for i in T.Parallel(_ROWS):
                         row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
                         row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
+                if scaled:  # asked for in front of the values; a block of the grid is in one block of columns
+                    factor = T.alloc_fragment((_ROWS,), "float32")
+                    for i in T.Parallel(_ROWS):
+                        factor[i] = X_scales[row_of[i] if gathered else t0 + i, c0 // 128]
                 for i, w, j in T.Parallel(*shape):
-                    t, c = row_of[i] if gathered else t0 + i, c0 + w * _LANES + j
-                    if scaled:
-                        values[i, w, j] = T.cast(X[t, 0, c], "float32") * X_scales[t, (c - j) // 128]
-                    else:
-                        values[i, w, j] = X[t, 0, c]
+                    t, c = row_of[i] if gathered else t0 + i, c0 + w * lanes + j
+                    values[i, w, j] = T.cast(X[t, 0, c], "float32") if scaled else X[t, 0, c]
+                if scaled:
+                    for i, w, j in T.Parallel(*shape):
+                        values[i, w, j] = values[i, w, j] * factor[i]
             # Threads have a few rows of many columns each; what becomes of a column's largest magnitude, one has.
             sizes = T.alloc_fragment(shape, "float32")
-            largest = T.alloc_fragment((down, eights, _LANES), "float32")
-            inverse = T.alloc_shared((down, eights, _LANES), "float32")
+            largest = T.alloc_fragment((down, vectors, lanes), "float32")
+            inverse = T.alloc_shared((down, vectors, lanes), "float32")
             for i, w, j in T.Parallel(*shape):
                 sizes[i, w, j] = T.cast(values[i, w, j], "float32")
-            T.reduce_absmax(T.reshape(sizes, (down, group, eights, _LANES)), largest, dim=1)
+            T.reduce_absmax(T.reshape(sizes, (down, group, vectors, lanes)), largest, dim=1)
             T.copy(largest, inverse)
-            for b, w, j in T.Parallel(down, eights, _LANES):
+            for b, w, j in T.Parallel(down, vectors, lanes):
                 scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
-                scales[by * down + b, c0 + w * _LANES + j] = scale
+                scales[by * down + b, c0 + w * lanes + j] = scale
                 inverse[b, w, j] = of_scale
             for i, w, j in T.Parallel(*shape):
                 scaled_value = T.cast(values[i, w, j], "float32") * inverse[i // group, w, j]
-                Q[t0 + i, c0 + w * _LANES + j] = T.cast(scaled_value, "float8_e4m3fn")
+                Q[t0 + i, c0 + w * lanes + j] = T.cast(scaled_value, "float8_e4m3fn")
 
     return per_channel_cast

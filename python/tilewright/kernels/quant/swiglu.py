@@ -139,20 +139,21 @@ def swiglu_backward_and_per_token_cast(
             values,
             gradient=_NAMES[gradient.dtype],
             group=num_per_channels,
-            rows=2048 // num_per_channels,
+            rows=1024 // num_per_channels,
             clamped=swiglu_clamp_value is not None,
             rounded=bool(round_sf),
         )
+        halves = (rows, 2, -1)
         kernel(
-            values,
-            scales,
+            values.view(halves),
+            scales.view(halves),
             gradient,
             weight,
             pos_to_token_topk,
             out,
-            narrow,
-            narrow_scales,
-            x_grad,
+            narrow.view(halves),
+            narrow_scales.view(halves),
+            x_grad.view(halves),
             weight_grad,
             swiglu_clamp_value or 0.0,
         )

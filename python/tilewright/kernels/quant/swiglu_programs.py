@@ -100,76 +100,96 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
 @Family
 def backward(gradient, group, rows, clamped, rounded, threads=128):
     """What comes back through silu(left) * right * weight, whose input was e4m3 with scales: the result again, the gradient of
-    the input, in e4m3 with scales too, and that of each weight."""
+    the input, in e4m3 with scales too, and that of each weight. Halves of a row are the second dimension."""
     tokens, hidden, weights_of, topk = T.dynamic("tokens, hidden, weight_rows, topk")
     eights = group // _LANES
     shape = (rows, 1, eights, _LANES)
 
     @T.prim_func
     def swiglu_backward(
-        X: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
-        X_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
+        X: T.Tensor((tokens, 2, hidden), "float8_e4m3fn"),
+        X_scales: T.Tensor((tokens, 2, hidden // group), "float32"),
         dY: T.Tensor((tokens, hidden), gradient),
         weights: T.Tensor((weights_of, topk), "float32"),
         pos_to_token_topk: T.Tensor((tokens,), "int32"),
         Y: T.Tensor((tokens, hidden), gradient),
-        dQ: T.Tensor((tokens, 2 * hidden), "float8_e4m3fn"),
-        dQ_scales: T.Tensor((tokens, 2 * hidden // group), "float32"),
-        dX: T.Tensor((tokens, 2 * hidden), gradient),
+        dQ: T.Tensor((tokens, 2, hidden), "float8_e4m3fn"),
+        dQ_scales: T.Tensor((tokens, 2, hidden // group), "float32"),
+        dX: T.Tensor((tokens, 2, hidden), gradient),
         dW: T.Tensor((weights_of, topk), "float32"),
         limit: T.float32,
     ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=threads) as by:
             t0 = by * rows
+            pair = T.alloc_fragment((rows,), "int32")
             factor = T.alloc_fragment((rows,), "float32")
             total = T.alloc_fragment((rows,), "float32")
             T.clear(total)
             for i in T.Parallel(rows):
-                pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
-                factor[i] = T.if_then_else(pair >= 0, weights[T.max(pair, 0) // topk, T.max(pair, 0) % topk], T.float32(0))
+                pair[i] = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
+            for i in T.Parallel(rows):
+                some = T.max(pair[i], 0)
+                factor[i] = T.if_then_else(pair[i] >= 0, weights[some // topk, some % topk], T.float32(0))
             for n in T.serial(hidden // group):
-                left = T.alloc_fragment(shape, "float32")
-                right = T.alloc_fragment(shape, "float32")
-                product = T.alloc_fragment(shape, "float32")
+                halves = [T.alloc_fragment(shape, "float32") for _ in range(2)]
+                scales = [T.alloc_fragment((rows,), "float32") for _ in range(2)]
+                upstream = T.alloc_fragment(shape, gradient)
+                a = T.alloc_fragment(shape, "float32")
+                b = T.alloc_fragment(shape, "float32")
+                slope = T.alloc_fragment(shape, "float32")
+                sigmoid = T.alloc_fragment(shape, "float32")
+                silu = T.alloc_fragment(shape, "float32")
                 of_eight = T.alloc_fragment((rows, 1, eights), "float32")
                 of_row = T.alloc_fragment((rows, 1), "float32")
                 inverse = T.alloc_fragment((rows, 1), "float32")
+                for i in T.Parallel(rows):
+                    for half in (0, 1):
+                        scales[half][i] = X_scales[t0 + i, half, n]
+                for half in (0, 1):
+                    for i, g, w, j in T.Parallel(*shape):
+                        halves[half][i, g, w, j] = T.cast(X[t0 + i, half, n * group + w * _LANES + j], "float32")
                 for i, g, w, j in T.Parallel(*shape):
-                    t, c = t0 + i, n * group + w * _LANES + j
-                    x, y = (
-                        T.cast(X[t, c], "float32") * X_scales[t, n],
-                        T.cast(X[t, c + hidden], "float32") * X_scales[t, n + hidden // group],
-                    )
-                    a, b = limited(x, y, limit) if clamped else (x, y)
-                    slope = 1.0 + T.exp(-a)
-                    sigmoid = 1.0 / slope
-                    act = a / slope * b
-                    upstream = T.cast(dY[t, c], "float32")
-                    Y[t, c] = T.cast(act * factor[i], gradient)
-                    product[i, g, w, j] = upstream * act
-                    through = upstream * factor[i] * sigmoid
-                    da, db = through * b * T.fma(a, 1.0 - sigmoid, T.float32(1)), through * a
+                    upstream[i, g, w, j] = dY[t0 + i, n * group + w * _LANES + j]
+                for i, g, w, j in T.Parallel(*shape):
+                    x, y = halves[0][i, g, w, j] * scales[0][i], halves[1][i, g, w, j] * scales[1][i]
+                    halves[0][i, g, w, j], halves[1][i, g, w, j] = x, y
+                    a[i, g, w, j], b[i, g, w, j] = limited(x, y, limit) if clamped else (x, y)
+                for i, g, w, j in T.Parallel(*shape):
+                    slope[i, g, w, j] = 1.0 + T.exp(-a[i, g, w, j])
+                for i, g, w, j in T.Parallel(*shape):  # maps of one quotient each, for which threads branch once
+                    sigmoid[i, g, w, j] = 1.0 / slope[i, g, w, j]
+                for i, g, w, j in T.Parallel(*shape):
+                    silu[i, g, w, j] = a[i, g, w, j] / slope[i, g, w, j]
+                for i, g, w, j in T.Parallel(*shape):
+                    act, come = silu[i, g, w, j] * b[i, g, w, j], T.cast(upstream[i, g, w, j], "float32")
+                    Y[t0 + i, n * group + w * _LANES + j] = T.cast(act * factor[i], gradient)
+                    silu[i, g, w, j] = come * act
+                    through = come * factor[i] * sigmoid[i, g, w, j]
+                    da = through * b[i, g, w, j] * T.fma(a[i, g, w, j], 1.0 - sigmoid[i, g, w, j], T.float32(1))
+                    db = through * a[i, g, w, j]
                     if clamped:
+                        x, y = halves[0][i, g, w, j], halves[1][i, g, w, j]
                         da = T.if_then_else(x > limit, T.float32(0), da)
                         db = T.if_then_else(T.logical_or(y > limit, y < -limit), T.float32(0), db)
-                    left[i, g, w, j], right[i, g, w, j] = da, db
-                T.reduce_sum(product, of_eight, dim=3)
+                    a[i, g, w, j], b[i, g, w, j] = da, db
+                T.reduce_sum(silu, of_eight, dim=3)
                 T.reduce_sum(of_eight, of_row, dim=2)
                 for i in T.Parallel(rows):
                     total[i] = total[i] + of_row[i, 0]
-                for half, part in ((0, left), (1, right)):
+                for half, part in ((0, a), (1, b)):
                     for i, g, w, j in T.Parallel(*shape):
-                        dX[t0 + i, half * hidden + n * group + w * _LANES + j] = T.cast(part[i, g, w, j], gradient)
+                        dX[t0 + i, half, n * group + w * _LANES + j] = T.cast(part[i, g, w, j], gradient)
                     T.reduce_absmax(part, of_eight, dim=3)
                     T.reduce_max(of_eight, inverse, dim=2)
                     for i, g in T.Parallel(rows, 1):
                         scale, of_scale = scale_and_inverse(inverse[i, g], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
-                        dQ_scales[t0 + i, half * (hidden // group) + n] = scale
+                        dQ_scales[t0 + i, half, n] = scale
                         inverse[i, g] = of_scale
-                    write_values(dQ, part, inverse, t0, half * hidden + n * group, "e4m3", False)
+                    for i, g, w, j in T.Parallel(*shape):
+                        narrow = T.cast(part[i, g, w, j] * inverse[i, g], "float8_e4m3fn")
+                        dQ[t0 + i, half, n * group + w * _LANES + j] = narrow
             for i in T.Parallel(rows):
-                pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
-                if pair >= 0:
-                    dW[pair // topk, pair % topk] = total[i]
+                if pair[i] >= 0:
+                    dW[pair[i] // topk, pair[i] % topk] = total[i]
 
     return swiglu_backward
