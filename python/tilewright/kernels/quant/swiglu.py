@@ -6,12 +6,12 @@ import torch
 
 from ..arguments import QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, refuse_option
 from . import swiglu_programs as programs
-from .casts import _NAMES
+from .casts import _NAMES, threads_of_row
 from .scales import LEAST, layout
 
 
 def _forward(x, group, **options):
-    threads = 128 if group <= 2048 else 256 if group <= 8192 else 512
+    threads = threads_of_row(group, 128 if group <= 2048 else 256 if group <= 8192 else 512)
     return programs.forward(x, x=_NAMES[x.dtype], group=group, rows=min(max(1, 4096 // group), 32), threads=threads, **options)
 
 
@@ -91,7 +91,7 @@ def swiglu_forward_and_per_token_cast(
             out,
             written,
             pos_to_token_topk,
-            topk_weights,
+            topk_weights if topk_weights is None else topk_weights.view(-1),
             pos_to_expert,
             clamped_count,
             swiglu_clamp_value or 0.0,
@@ -148,13 +148,13 @@ def swiglu_backward_and_per_token_cast(
             values.view(halves),
             scales.view(halves),
             gradient,
-            weight,
+            weight.view(-1),
             pos_to_token_topk,
             out,
             narrow.view(halves),
             narrow_scales.view(halves),
             x_grad.view(halves),
-            weight_grad,
+            weight_grad.view(-1),
             swiglu_clamp_value or 0.0,
         )
     return out, (narrow, narrow_scales), x_grad, weight_grad

@@ -31,8 +31,9 @@ def add_count(count, index, flags):
 def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed, threads=128):
     """silu(left) * right of each row, times its weight, in e4m3 with a scale for `group` columns. masked: rows without an
     expert are zeros, and are not read."""
-    tokens, hidden, weights_of, topk, gate_row, up_row = T.dynamic("tokens, hidden, weight_rows, topk, gate_row, up_row")
+    tokens, hidden, pairs, gate_row, up_row = T.dynamic("tokens, hidden, pairs, gate_row, up_row")
     number, eights = T.ceildiv(hidden, group), group // _LANES
+    shape = (rows, 1, eights, _LANES)
 
     @T.prim_func
     def swiglu_cast(
@@ -41,7 +42,7 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
         Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
         scales: written_scales(tokens, number, packed),
         pos_to_token_topk: T.Tensor((tokens,), "int32"),
-        weights: T.Tensor((weights_of, topk), "float32"),
+        weights: T.Tensor((pairs,), "float32"),
         pos_to_expert: T.Tensor((tokens,), "int32"),
         count: T.Tensor((3,), "int64"),
         limit: T.float32,
@@ -49,50 +50,48 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
     ):
         with T.Kernel(number, T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * group
-            gate = T.alloc_fragment((rows, 1, eights, _LANES), "float32")
-            up = T.alloc_fragment((rows, 1, eights, _LANES), "float32")
-            factor = T.alloc_fragment((rows,), "float32")  # the weight of a row
-            for i in T.Parallel(rows):
-                factor[i] = 1.0
-                if weighted:
-                    pair = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
-                    factor[i] = T.if_then_else(pair >= 0, weights[T.max(pair, 0) // topk, T.max(pair, 0) % topk], T.float32(0))
-            lives = T.alloc_fragment((rows,), "int32")
-            for i in T.Parallel(rows):
-                lives[i] = 1
-                if masked:
-                    lives[i] = T.if_then_else(t0 + i < tokens, T.cast(pos_to_expert[t0 + i] >= 0, "int32"), 0)
-            for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
-                t, c = t0 + i, c0 + w * _LANES + j
-                if masked:
-                    gate[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(left[t, c], "float32"), T.float32(0))
-                    up[i, g, w, j] = T.if_then_else(lives[i] > 0, T.cast(right[t, c], "float32"), T.float32(0))
-                else:
-                    gate[i, g, w, j] = T.cast(left[t, c], "float32")
-                    up[i, g, w, j] = T.cast(right[t, c], "float32")
+            # Everything is asked for before anything is computed: what a row's number is looked up for, then both halves.
+            if weighted:
+                pair = T.alloc_fragment((rows,), "int32")
+                for i in T.Parallel(rows):
+                    pair[i] = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
+            if masked:
+                row_of = T.alloc_fragment((rows,), "int32")
+                for i in T.Parallel(rows):
+                    expert = T.if_then_else(t0 + i < tokens, pos_to_expert[t0 + i], -1)
+                    row_of[i] = T.if_then_else(expert >= 0, t0 + i, tokens)  # behind the last row: zeros
+            halves = [T.alloc_fragment(shape, x) for _ in range(2)]
+            for i, g, w, j in T.Parallel(*shape):
+                t, c = row_of[i] if masked else t0 + i, c0 + w * _LANES + j
+                halves[0][i, g, w, j] = left[t, c]
+                halves[1][i, g, w, j] = right[t, c]
+            if weighted:
+                factor = T.alloc_fragment((rows,), "float32")
+                for i in T.Parallel(rows):
+                    factor[i] = T.if_then_else(pair[i] >= 0, weights[T.max(pair[i], 0)], T.float32(0))
             if counted:
                 for which in (0, 1, 2):
                     flags = T.alloc_fragment((rows, eights, _LANES), "int32")
                     for i, w, j in T.Parallel(rows, eights, _LANES):
-                        beyond = (
-                            (gate[i, 0, w, j] > limit)
-                            if which == 0
-                            else (up[i, 0, w, j] > limit) if which == 1 else (up[i, 0, w, j] < -limit)
-                        )
+                        value = T.cast(halves[min(which, 1)][i, 0, w, j], "float32")
+                        beyond = value < -limit if which == 2 else value > limit
                         flags[i, w, j] = T.if_then_else(T.logical_and(beyond, c0 + w * _LANES + j < hidden), 1, 0)
                     add_count(count, which, flags)
+            act = T.alloc_fragment(shape, "float32")
             largest = T.alloc_fragment((rows, 1, eights), "float32")
             inverse = T.alloc_fragment((rows, 1), "float32")
-            for i, g, w, j in T.Parallel(rows, 1, eights, _LANES):
-                a, b = limited(gate[i, g, w, j], up[i, g, w, j], limit) if clamped else (gate[i, g, w, j], up[i, g, w, j])
-                gate[i, g, w, j] = silu_times(a, b) * factor[i] if weighted else silu_times(a, b)
-            T.reduce_absmax(gate, largest, dim=3)
+            for i, g, w, j in T.Parallel(*shape):
+                a, b = (T.cast(halves[half][i, g, w, j], "float32") for half in (0, 1))
+                if clamped:
+                    a, b = limited(a, b, limit)
+                act[i, g, w, j] = silu_times(a, b) * factor[i] if weighted else silu_times(a, b)
+            T.reduce_absmax(act, largest, dim=3)
             T.reduce_max(largest, inverse, dim=2)
             for i, g in T.Parallel(rows, 1):
                 scale, of_scale = scale_and_inverse(inverse[i, g], least, LARGEST["e4m3"], rounded, packed)
                 write_scale(scales, t0 + i, bx, scale, packed)
                 inverse[i, g] = of_scale
-            write_values(Q, gate, inverse, t0, c0, "e4m3", False)
+            write_values(Q, act, inverse, t0, c0, "e4m3", False)
 
     return swiglu_cast
 
@@ -101,7 +100,7 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
 def backward(gradient, group, rows, clamped, rounded, threads=128):
     """What comes back through silu(left) * right * weight, whose input was e4m3 with scales: the result again, the gradient of
     the input, in e4m3 with scales too, and that of each weight. Halves of a row are the second dimension."""
-    tokens, hidden, weights_of, topk = T.dynamic("tokens, hidden, weight_rows, topk")
+    tokens, hidden, pairs = T.dynamic("tokens, hidden, pairs")
     eights = group // _LANES
     shape = (rows, 1, eights, _LANES)
 
@@ -110,13 +109,13 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
         X: T.Tensor((tokens, 2, hidden), "float8_e4m3fn"),
         X_scales: T.Tensor((tokens, 2, hidden // group), "float32"),
         dY: T.Tensor((tokens, hidden), gradient),
-        weights: T.Tensor((weights_of, topk), "float32"),
+        weights: T.Tensor((pairs,), "float32"),
         pos_to_token_topk: T.Tensor((tokens,), "int32"),
         Y: T.Tensor((tokens, hidden), gradient),
         dQ: T.Tensor((tokens, 2, hidden), "float8_e4m3fn"),
         dQ_scales: T.Tensor((tokens, 2, hidden // group), "float32"),
         dX: T.Tensor((tokens, 2, hidden), gradient),
-        dW: T.Tensor((weights_of, topk), "float32"),
+        dW: T.Tensor((pairs,), "float32"),
         limit: T.float32,
     ):
         with T.Kernel(T.ceildiv(tokens, rows), threads=threads) as by:
@@ -128,8 +127,7 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
             for i in T.Parallel(rows):
                 pair[i] = T.if_then_else(t0 + i < tokens, pos_to_token_topk[t0 + i], -1)
             for i in T.Parallel(rows):
-                some = T.max(pair[i], 0)
-                factor[i] = T.if_then_else(pair[i] >= 0, weights[some // topk, some % topk], T.float32(0))
+                factor[i] = T.if_then_else(pair[i] >= 0, weights[T.max(pair[i], 0)], T.float32(0))
             for n in T.serial(hidden // group):
                 halves = [T.alloc_fragment(shape, "float32") for _ in range(2)]
                 scales = [T.alloc_fragment((rows,), "float32") for _ in range(2)]
@@ -190,6 +188,6 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
                         dQ[t0 + i, half, n * group + w * _LANES + j] = narrow
             for i in T.Parallel(rows):
                 if pair[i] >= 0:
-                    dW[pair[i] // topk, pair[i] % topk] = total[i]
+                    dW[pair[i]] = total[i]
 
     return swiglu_backward
