@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import tilewright.language as T
 
 from ..programs import Family
@@ -68,6 +70,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
     tokens, hidden = T.dynamic("tokens, hidden")
     block_rows, block_columns, given_packed = given or (1, 1, False)
     number = T.ceildiv(hidden, group)
+    of_factor = math.gcd(block_columns, group)  # columns of a group that have one scale in any case
 
     @T.prim_func
     def per_token_cast(
@@ -80,17 +83,29 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
             t0, c0 = by * rows, bx * groups * group
             values = T.alloc_fragment((rows, groups, group // _LANES, _LANES), "float32")
             inverse = T.alloc_fragment((rows, groups), "float32")
-            if mode == "values":  # asked for in front of the values, and divided behind them
+            # A thread has a group of e2m1, whose codes are up to 16 bytes, or eights of a row.
+            unit = group if fmt == "e2m1" and group <= 32 else _LANES
+            if rows * groups * group // unit % threads == 0:
+
+                def deal(i, g, w, j):
+                    at = (i * groups + g) * group + w * _LANES + j
+                    return at // unit % threads, at // (unit * threads) * unit + at % unit
+
+                T.annotate_layout({values: T.Fragment(values.shape, deal)})
+            # Scales that are there are asked for in front of the values.
+            if given:
+                factor = T.alloc_fragment((rows, groups, group // of_factor), "float32")
+                for i, g, n in T.Parallel(rows, groups, group // of_factor):
+                    column = (c0 + g * group + n * of_factor) // block_columns
+                    factor[i, g, n] = scale_at(X_scales, (t0 + i) // block_rows, column, given_packed)
+            if mode == "values":
                 for i, g in T.Parallel(rows, groups):
                     inverse[i, g] = scales[t0 + i, bx * groups + g]
             for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
-                t, c = t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j
-                if given:
-                    values[i, g, w, j] = value_at(X, t, c, x) * scale_at(
-                        X_scales, t // block_rows, block_of(c - j, j, block_columns), given_packed
-                    )
-                else:
-                    values[i, g, w, j] = value_at(X, t, c, x)
+                values[i, g, w, j] = value_at(X, t0 + i, c0 + (g * (group // _LANES) + w) * _LANES + j, x)
+            if given:  # behind, that neighbours are converted two at a time
+                for i, g, w, j in T.Parallel(rows, groups, group // _LANES, _LANES):
+                    values[i, g, w, j] = values[i, g, w, j] * factor[i, g, (w * _LANES + j) // of_factor]
             if mode == "values":
                 for i, g in T.Parallel(rows, groups):
                     inverse[i, g] = 1.0 / inverse[i, g]
