@@ -48,7 +48,10 @@ def test_casts_on_every_engine(engine, on):
         expect_pair(kernels.quant.per_token_cast(x, fmt, group, **named), wanted)
     for block in [(16, 16), (32, 64)]:
         expect_pair(kernels.quant.per_block_cast(x, "e4m3", block), reference.cast(x, "e4m3", block))
+    odd = normal(37, 161)[:, 1:153]  # rows that begin anywhere
+    expect_pair(kernels.quant.per_token_cast(odd, "e2m1", 32), reference.cast(odd.contiguous(), "e2m1", (1, 32)))
     expect_pair(kernels.quant.per_channel_cast(x, "e4m3", 32), reference.cast(x, "e4m3", (32, 1)))
+    expect_pair(kernels.quant.per_channel_cast(x[:, :37].contiguous(), "e4m3", 128), reference.cast(x[:, :37], "e4m3", (128, 1)))
     values, scales = kernels.quant.per_channel_cast_and_transpose(x, "e4m3", 32, True)
     expect_pair((values.T.contiguous(), scales), reference.cast(x, "e4m3", (32, 1), round_sf=True))
 
@@ -61,7 +64,7 @@ def test_layouts_of_scales(columns, rounded, packed, dtype):
     named = {"use_tma_aligned_col_major_sf": columns, "round_sf": rounded, "use_packed_ue8m0": packed}
     x = normal(45, 200, dtype=dtype)
     wide = torch.cat([x, x], 1)[:, :200]  # rows with a gap
-    for fmt, group in [("e4m3", 8), ("e4m3", 200), ("e2m1", 64)]:
+    for fmt, group in [("e4m3", 8), ("e4m3", 200), ("e2m1", 16), ("e2m1", 64)]:
         wanted = reference.cast(x, fmt, (1, group), **named)
         values, scales = kernels.quant.per_token_cast(wide, fmt, group, **named)
         expect_pair((values, scales), wanted)
@@ -80,9 +83,12 @@ def test_casts_of_narrow_values():
     for fmt, to, block, (columns, rounded, packed) in [
         ("e4m3", "e2m1", (32, 32), LAYOUTS[1]),
         ("e2m1", "e4m3", (16, 64), LAYOUTS[2]),
+        ("e4m3", "e2m1", (8, 12), LAYOUTS[0]),
     ]:
         narrow = reference.cast(x, fmt, block, None, None, rounded, columns, packed)
-        expect_pair(kernels.quant.per_token_cast(narrow, to, 64, block), reference.cast(narrow, to, (1, 64), x_block_size=block))
+        for group in (32, 64):
+            wanted = reference.cast(narrow, to, (1, group), x_block_size=block)
+            expect_pair(kernels.quant.per_token_cast(narrow, to, group, block), wanted)
     narrow = reference.cast(x, "e2m1", (1, 32), round_sf=True)
     for block in [(1, 128), (32, 32), (64, 64)]:
         exact = kernels.quant.per_block_cast_lossless(narrow, "e4m3", (1, 32), block)
