@@ -116,7 +116,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
                 for i, g in T.Parallel(rows, groups):
                     scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
                     if bx * groups + g < number:
-                        write_scale(scales, t0 + i, bx * groups + g, scale, packed)
+                        write_scale(scales, t0 + i, bx * groups + g, number, scale, packed)
                     inverse[i, g] = of_scale
             if mode != "scales":
                 write_values(Q, values, inverse, t0, c0, fmt, False)
@@ -155,7 +155,7 @@ def per_block(x, fmt, block, groups, threads, rounded, packed, mode):
                 for g in T.Parallel(groups):
                     scale, of_scale = scale_and_inverse(inverse[g], LEAST[fmt], LARGEST[fmt], rounded, packed)
                     if bx * groups + g < number:
-                        write_scale(scales, by, bx * groups + g, scale, packed)
+                        write_scale(scales, by, bx * groups + g, number, scale, packed)
                     inverse[g] = of_scale
             if mode != "scales":
                 write_values(Q, values, inverse, t0, c0, fmt, True)
@@ -243,7 +243,7 @@ def lossless(block, given, in_columns, packed, threads=256):
                 largest[b, g] = T.max(largest[b, g] - 6, 0)
                 scale = T.cast(largest[b, g], "uint8") if packed else T.reinterpret(largest[b, g] << 23, "float32")
                 if (bx * groups + g) * columns < hidden:
-                    write_scale(scales, by * down + b, bx * groups + g, scale, packed)
+                    write_scale(scales, by * down + b, bx * groups + g, number, scale, packed)
                 T.device_assert(least[b, g] + 5 >= largest[b, g], "scales of a block are too far apart for e4m3")
             for b, i, g, w, half in T.Parallel(down, rows, groups, eights, 2):
                 t, c = by * height + b * rows + i, (bx * groups + g) * columns // 4 + 2 * w + half
@@ -291,7 +291,7 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
                     T.reduce_max(of_eight, inverse, dim=2, clear=False)
                 for i, g in T.Parallel(1, 1):
                     scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
-                    write_scale(scales, t, 0, scale, packed)
+                    write_scale(scales, t, 0, 1, scale, packed)
                     inverse[i, g] = of_scale
             if mode != "scales":
                 for step in T.serial(T.ceildiv(hidden, columns)):

@@ -106,7 +106,8 @@ def _rows(values, given_scales, stored, written, hidden, options):
         programs_of_rows = programs.per_long_row
         kernel = programs_of_rows(values, **{n: v for n, v in options.items() if n != "group"})
     else:
-        threads = threads_of_row(hidden, 128 if hidden <= 4096 else 256 if hidden <= 8192 else 512)
+        of_many = 128 if options["fmt"] == "e5m6" else 256  # there is more to compute, which more columns a thread hide
+        threads = threads_of_row(hidden, 128 if hidden <= 4096 else of_many if hidden <= 8192 else 512)
         kernel = programs.per_token(values, groups=1, rows=max(1, 4096 // hidden), threads=threads, **options)
     kernel(values, given_scales, stored if options["mode"] != "scales" else None, written)
 

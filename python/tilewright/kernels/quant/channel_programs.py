@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import tilewright.language as T
 
 from ..programs import Family
@@ -70,13 +72,17 @@ def transposed(group, gated, clamped, rounded, columns=64, threads=256):
 
 
 @Family
-def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, columns=64, threads=128):
+def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, threads=256):
     """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
     row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves of bfloat16 comes first; lanes: neighbouring
-    columns of a thread."""
+    columns of a thread. A warp has all columns of a row, so that threads find the largest of a column by themselves."""
     tokens, source, hidden = T.dynamic("tokens, source, hidden")
-    down, vectors = _ROWS // group, columns // lanes
-    shape = (_ROWS, vectors, lanes)
+    down, warps, columns, wide = _ROWS // group, threads // 32, 32 * lanes, math.gcd(32 * lanes, 128)
+    shape = (32, 32, lanes)  # of some rows: what is computed of all at once would take too many registers
+    steps = range(_ROWS // 32)
+
+    def deal(i, w, j):
+        return i % warps * 32 + w, i // warps * lanes + j
 
     @T.prim_func
     def per_channel_cast(
@@ -89,41 +95,56 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, colu
     ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
             t0, c0 = by * _ROWS, bx * columns
-            values = T.alloc_fragment(shape, "float32" if scaled else x)
-            deal = T.Fragment(shape, lambda i, w, j: ((i * vectors + w) % threads, (i * vectors + w) // threads * lanes + j))
-            T.annotate_layout({values: deal})
+            row_of = T.alloc_shared((_ROWS,), "int32")
+            factor = T.alloc_shared((_ROWS, columns // wide), "float32")
+            waiting = T.alloc_shared((_ROWS, 32, lanes), x)  # not in registers: more blocks are there at once
+            inverse = T.alloc_shared((down, columns), "float32")
+            parts = [T.alloc_fragment((warps, 32, lanes), "float32") for _ in range(down)]
+            largest = T.alloc_fragment((32, lanes), "float32")
+            if gathered:
+                for i in T.Parallel(_ROWS):
+                    row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
+                    row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
+            if scaled:
+                for i, n in T.Parallel(_ROWS, columns // wide):
+                    factor[i, n] = X_scales[row_of[i] if gathered else t0 + i, (c0 + n * wide) // 128]
             if gated:
-                read_gated(X, values, limit, t0, c0, clamped)
+                for step in steps:
+                    made = T.alloc_fragment(shape, x)
+                    read_gated(X, made, limit, t0 + step * 32, c0, clamped)
+                    for i, w, j in T.Parallel(*shape):
+                        waiting[step * 32 + i, w, j] = made[i, w, j]
             else:
-                if gathered:
-                    row_of = T.alloc_fragment((_ROWS,), "int32")
-                    for i in T.Parallel(_ROWS):
-                        row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
-                        row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
-                if scaled:  # asked for in front of the values; a block of the grid is in one block of columns
-                    factor = T.alloc_fragment((_ROWS,), "float32")
-                    for i in T.Parallel(_ROWS):
-                        factor[i] = X_scales[row_of[i] if gathered else t0 + i, c0 // 128]
+                for i, w, j in T.Parallel(_ROWS, 32, lanes, prefer_async=True):
+                    waiting[i, w, j] = X[row_of[i] if gathered else t0 + i, 0, c0 + w * lanes + j]
+            for step in steps:
+                sizes = T.alloc_fragment(shape, "float32")
+                T.annotate_layout({sizes: T.Fragment(shape, deal)})
                 for i, w, j in T.Parallel(*shape):
-                    t, c = row_of[i] if gathered else t0 + i, c0 + w * lanes + j
-                    values[i, w, j] = T.cast(X[t, 0, c], "float32") if scaled else X[t, 0, c]
+                    sizes[i, w, j] = T.cast(waiting[step * 32 + i, w, j], "float32")
                 if scaled:
                     for i, w, j in T.Parallel(*shape):
-                        values[i, w, j] = values[i, w, j] * factor[i]
-            # Threads have a few rows of many columns each; what becomes of a column's largest magnitude, one has.
-            sizes = T.alloc_fragment(shape, "float32")
-            largest = T.alloc_fragment((down, vectors, lanes), "float32")
-            inverse = T.alloc_shared((down, vectors, lanes), "float32")
-            for i, w, j in T.Parallel(*shape):
-                sizes[i, w, j] = T.cast(values[i, w, j], "float32")
-            T.reduce_absmax(T.reshape(sizes, (down, group, vectors, lanes)), largest, dim=1)
-            T.copy(largest, inverse)
-            for b, w, j in T.Parallel(down, vectors, lanes):
-                scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
-                scales[by * down + b, c0 + w * lanes + j] = scale
-                inverse[b, w, j] = of_scale
-            for i, w, j in T.Parallel(*shape):
-                scaled_value = T.cast(values[i, w, j], "float32") * inverse[i // group, w, j]
-                Q[t0 + i, c0 + w * lanes + j] = T.cast(scaled_value, "float8_e4m3fn")
+                        sizes[i, w, j] = sizes[i, w, j] * factor[step * 32 + i, w * lanes // wide]
+                first = step * 32 % group == 0
+                T.reduce_absmax(T.reshape(sizes, (32 // warps, warps, 32, lanes)), parts[step * 32 // group], dim=0, clear=first)
+            for b, part in enumerate(parts):
+                T.reduce_max(part, largest, dim=0)
+                for w, j in T.Parallel(32, lanes):
+                    inverse[b, w * lanes + j] = largest[w, j]
+            for b, c in T.Parallel(down, columns):
+                scale, of_scale = scale_and_inverse(inverse[b, c], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
+                scales[by * down + b, c0 + c] = scale
+                inverse[b, c] = of_scale
+            for step in steps:
+                again = T.alloc_fragment(shape, "float32")
+                T.annotate_layout({again: T.Fragment(shape, deal)})
+                for i, w, j in T.Parallel(*shape):
+                    again[i, w, j] = T.cast(waiting[step * 32 + i, w, j], "float32")
+                if scaled:
+                    for i, w, j in T.Parallel(*shape):
+                        again[i, w, j] = again[i, w, j] * factor[step * 32 + i, w * lanes // wide]
+                for i, w, j in T.Parallel(*shape):
+                    narrow = T.cast(again[i, w, j] * inverse[step * 32 // group, w * lanes + j], "float8_e4m3fn")
+                    Q[t0 + step * 32 + i, c0 + w * lanes + j] = narrow
 
     return per_channel_cast

@@ -23,7 +23,7 @@ def _cast(x, x_scales, group, rounded, pos=None, gated=False, limit=None, across
         if across:
             programs.transposed(x, **options)(x, limit, out, scales)
         else:
-            options.update(x=_NAMES[x.dtype], scaled=x_scales is not None, gathered=pos is not None, lanes=16 // x.element_size())
+            options.update(x=_NAMES[x.dtype], scaled=x_scales is not None, gathered=pos is not None, lanes=8 if x.element_size() == 1 else 4)
             kernel = programs.per_channel(x, **options)
             kernel(x, x_scales, pos, limit, out, scales)
     return out, scales

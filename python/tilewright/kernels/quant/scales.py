@@ -30,7 +30,7 @@ class Scales(NamedTuple):
                 made = torch.empty((columns, align(rows, 4)), dtype=torch.float32, device=device)[:, :rows].T
             return made, made
         words = ceil_div(columns, 4)
-        buffer = (torch.empty if columns % 4 == 0 else torch.zeros)((words, align(rows, 4)), dtype=torch.int32, device=device)
+        buffer = torch.empty((words, align(rows, 4)), dtype=torch.int32, device=device)
         written = buffer.view(torch.uint8).view(words, buffer.shape[1], 4).permute(1, 0, 2)[:rows]
         return buffer[:, :rows].T, written
 
@@ -57,10 +57,14 @@ def written_scales(rows, columns, packed):
     return T.StridedTensor((rows, columns), (row, column), "float32")
 
 
-def write_scale(scales, row, column, scale, packed):
-    """`scale` as `scale_and_inverse` gives it."""
+@T.macro
+def write_scale(scales, row, column, number, scale, packed):
+    """`scale` as `scale_and_inverse` gives it, of block `column` of `number` in a row."""
     if packed:
         scales[row, column // 4, column % 4] = scale
+        for behind in (1, 2, 3):  # what no block has of the last word
+            if T.logical_and(column == number - 1, column % 4 + behind < 4):
+                scales[row, column // 4, column % 4 + behind] = T.uint8(0)
     else:
         scales[row, column] = scale
 

@@ -139,7 +139,7 @@ def swiglu_backward_and_per_token_cast(
             values,
             gradient=_NAMES[gradient.dtype],
             group=num_per_channels,
-            rows=1024 // num_per_channels,
+            rows=2048 // num_per_channels,
             clamped=swiglu_clamp_value is not None,
             rounded=bool(round_sf),
         )

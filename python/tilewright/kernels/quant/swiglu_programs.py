@@ -89,7 +89,7 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
             T.reduce_max(largest, inverse, dim=2)
             for i, g in T.Parallel(rows, 1):
                 scale, of_scale = scale_and_inverse(inverse[i, g], least, LARGEST["e4m3"], rounded, packed)
-                write_scale(scales, t0 + i, bx, scale, packed)
+                write_scale(scales, t0 + i, bx, number, scale, packed)
                 inverse[i, g] = of_scale
             write_values(Q, act, inverse, t0, c0, "e4m3", False)
 
@@ -103,6 +103,10 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
     tokens, hidden, pairs = T.dynamic("tokens, hidden, pairs")
     eights = group // _LANES
     shape = (rows, 1, eights, _LANES)
+    of_row_threads = threads // rows  # each of which has several eights of the row
+
+    def deal(i, g, w, j):
+        return i * of_row_threads + w % of_row_threads, w // of_row_threads * _LANES + j
 
     @T.prim_func
     def swiglu_backward(
@@ -140,6 +144,7 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
                 of_eight = T.alloc_fragment((rows, 1, eights), "float32")
                 of_row = T.alloc_fragment((rows, 1), "float32")
                 inverse = T.alloc_fragment((rows, 1), "float32")
+                T.annotate_layout({a: T.Fragment(shape, deal)})
                 for i in T.Parallel(rows):
                     for half in (0, 1):
                         scales[half][i] = X_scales[t0 + i, half, n]
