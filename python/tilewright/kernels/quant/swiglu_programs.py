@@ -12,6 +12,17 @@ from .scales import LARGEST, LEAST, scale_and_inverse, write_scale, written_scal
 _LANES = 8
 
 
+def dealt(rows, eights, threads):
+    """Who has what of (rows, 1, eights, lanes): as few threads a row as there are for it, each several eights, so that there is
+    little to exchange for what is known of a row; None where that leaves threads or eights over."""
+    of_row = threads // rows
+    if threads % rows or eights % max(of_row, 1):
+        return None
+    return T.Fragment(
+        (rows, 1, eights, _LANES), lambda i, g, w, j: (i * of_row + w % of_row, w // of_row * _LANES + j)
+    )
+
+
 @T.macro
 def add_count(count, index, flags):
     """Adds how many of the flags (rows, eights, lanes) are set to an element of `count`."""
@@ -34,6 +45,7 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
     tokens, hidden, pairs, gate_row, up_row = T.dynamic("tokens, hidden, pairs, gate_row, up_row")
     number, eights = T.ceildiv(hidden, group), group // _LANES
     shape = (rows, 1, eights, _LANES)
+    deal = dealt(rows, eights, threads)
 
     @T.prim_func
     def swiglu_cast(
@@ -61,6 +73,8 @@ def forward(x, group, rows, weighted, masked, clamped, counted, rounded, packed,
                     expert = T.if_then_else(t0 + i < tokens, pos_to_expert[t0 + i], -1)
                     row_of[i] = T.if_then_else(expert >= 0, t0 + i, tokens)  # behind the last row: zeros
             halves = [T.alloc_fragment(shape, x) for _ in range(2)]
+            if deal is not None:
+                T.annotate_layout({halves[0]: deal})
             for i, g, w, j in T.Parallel(*shape):
                 t, c = row_of[i] if masked else t0 + i, c0 + w * _LANES + j
                 halves[0][i, g, w, j] = left[t, c]
@@ -103,10 +117,7 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
     tokens, hidden, pairs = T.dynamic("tokens, hidden, pairs")
     eights = group // _LANES
     shape = (rows, 1, eights, _LANES)
-    of_row_threads = threads // rows  # each of which has several eights of the row
-
-    def deal(i, g, w, j):
-        return i * of_row_threads + w % of_row_threads, w // of_row_threads * _LANES + j
+    deal = dealt(rows, eights, threads)
 
     @T.prim_func
     def swiglu_backward(
@@ -144,7 +155,7 @@ def backward(gradient, group, rows, clamped, rounded, threads=128):
                 of_eight = T.alloc_fragment((rows, 1, eights), "float32")
                 of_row = T.alloc_fragment((rows, 1), "float32")
                 inverse = T.alloc_fragment((rows, 1), "float32")
-                T.annotate_layout({a: T.Fragment(shape, deal)})
+                T.annotate_layout({a: deal})
                 for i in T.Parallel(rows):
                     for half in (0, 1):
                         scales[half][i] = X_scales[t0 + i, half, n]
