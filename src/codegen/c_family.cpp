@@ -265,6 +265,9 @@ Text CFamily::value(const Expr& e) {
                           },
                           [&](const Cast& n) -> Text { return conversion_of(n, is_exact(e) ? f32 : type); },
                           [&](const Bitcast& n) -> Text {
+                            if (const auto* from = n.value.as<Cast>())
+                              if (const auto converted = converted_bits(*from, n.value->type))
+                                return {"(" + value_of_bits(type, *converted) + ")"};
                             return {"(" + value_of_bits(type, bits_of(n.value->type, text(n.value))) + ")"};
                           },
                           [&](const Load& n) -> Text { return load(n, type); },
@@ -288,6 +291,8 @@ std::string CFamily::bits(const Expr& e) {
     if (auto chosen = choice_bits(*n)) return *std::move(chosen);
   if (const auto* n = e.as<Select>(); n && !choice(*n))
     return in(value(n->condition), Binds::Or) + " ? (" + bits(n->a) + ") : (" + bits(n->b) + ")";
+  if (const auto* n = e.as<Cast>())
+    if (auto converted = converted_bits(*n, e->type)) return *std::move(converted);
   // Bits that become a value only to be stored stay bits.
   if (const auto* n = e.as<Bitcast>(); n && is_narrow_float(e->type) && n->value->type.is_int() && e->type.bits >= 8)
     return fmt::format("(uint{}_t)({})", e->type.storage_bits(), text(n->value));

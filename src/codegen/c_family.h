@@ -47,6 +47,8 @@ class CFamily {
   virtual std::string load_bits(const ir::Load& n, DType type) = 0;
   // Of a choice that memory makes; none: it is computed.
   virtual std::optional<std::string> choice_bits(const ir::Select&) { return {}; }
+  // The bits of what is converted, where that takes fewer steps than the value; none: as any value's.
+  virtual std::optional<std::string> converted_bits(const ir::Cast&, DType) { return {}; }
   virtual void store(const ir::Store& n) = 0;
   virtual void target_statement(const ir::Stmt& s) = 0;
   // Statements from b[at] on that the target writes as one: how many it has written.

@@ -626,6 +626,10 @@ class CudaText final : public CudaAsync {
     inside_.pop_back();
     return out;
   }
+  std::optional<std::string> converted_bits(const Cast& n, DType type) override {
+    if (n.rounding != Rounding::TowardZero || n.value->type != f32 || type != f16) return {};
+    return CFamily::call("store_f16_rz", {text(n.value)}).text;
+  }
   static bool is_zero_bits(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
   // A number that is 0 where memory has no bit of it.
   static bool is_element(const Expr& e) {

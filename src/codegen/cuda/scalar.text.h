@@ -19,12 +19,15 @@ __device__ __forceinline__ uint16_t store_f16(float x) {
 //@ round_f16: load_f16 store_f16
 __device__ __forceinline__ float round_f16(float x) { return load_f16(store_f16(x)); }
 
-//@ round_f16_rz: load_f16
-__device__ __forceinline__ float round_f16_rz(float x) {
-  uint16_t bits;
-  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return load_f16(bits);
+//@ store_f16_rz: types
+__device__ __forceinline__ uint16_t store_f16_rz(float x) {
+  uint32_t pair;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+  return (uint16_t)pair;
 }
+
+//@ round_f16_rz: load_f16 store_f16_rz
+__device__ __forceinline__ float round_f16_rz(float x) { return load_f16(store_f16_rz(x)); }
 
 //@ store_bf16: types
 __device__ __forceinline__ uint16_t store_bf16(float x) {
