@@ -25,6 +25,14 @@ int64_t vector_of(int64_t neighbours) {
   return vector;
 }
 
+// Of a thread's neighbours in registers, those that are a vector: none of them is beyond the shape where the first is not
+// (accumulators of 17 columns have 24, by two).
+int64_t vector_of(const FragmentLayout& layout, const Digit& d) {
+  const int64_t extent = layout.shape()[static_cast<size_t>(d.dim)];
+  int64_t vector = vector_of(d.extent);
+  while (layout.padded_extent(d.dim) != extent && extent % vector != 0) vector /= 2;
+  return vector;
+}
 }  // namespace
 
 Expr digit_value(const FragmentLayout& layout, const Digit& digit, const Team& team) {
@@ -50,7 +58,7 @@ std::vector<int64_t> dealt_loops(const FragmentLayout& layout, std::optional<int
   std::vector<int64_t> out;
   for (const Digit& d : layout.digits()) {
     if (d.home != Home::Register) continue;
-    const int64_t vector = vector_dim && d.dim == *vector_dim && d.weight == 1 ? vector_of(d.extent) : 1;
+    const int64_t vector = vector_dim && d.dim == *vector_dim && d.weight == 1 ? vector_of(layout, d) : 1;
     if (vector < d.extent) out.push_back(d.extent / vector);
   }
   return out;
@@ -74,7 +82,7 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
     Expr value;
     if (d.home == Home::Register) {
       const bool neighbours = vector_dim && d.dim == *vector_dim && d.weight == 1;
-      const int64_t vector = neighbours ? vector_of(d.extent) : 1;
+      const int64_t vector = neighbours ? vector_of(layout, d) : 1;
       const bool is_given = vector < d.extent && outer < given.size();
       const int64_t inner = is_given ? given[outer].inner : 1;
       const VarId v = is_given ? id_of(given[outer++].var) : l.program.new_var("r", i32);
@@ -110,7 +118,7 @@ Body deal(const FragmentLayout& layout, const Team& team, Lowering& l, std::opti
   for (int d = 0; d < layout.rank(); ++d) {
     const size_t i = static_cast<size_t>(d);
     if (layout.padded_extent(d) == layout.shape()[i]) continue;
-    // A vector never straddles the end of the shape, so its first element stands for all.
+    // A vector does not straddle the end of the shape: its first element stands for all.
     const Expr index = at.lane ? substitute(at.index[i], {{id_of(at.lane), constant(0)}}) : at.index[i];
     const Expr inside = binary(BinaryOp::Lt, index, constant(layout.shape()[i]));
     if (!l.intervals.proves(inside)) at.valid = both(at.valid, inside);
