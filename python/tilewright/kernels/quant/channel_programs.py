@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import tilewright.language as T
 
 from ..programs import Family
@@ -31,7 +29,7 @@ def read_gated(X, values, limit, t0, c0, clamped):
 
 
 @Family
-def transposed(group, gated, clamped, rounded, columns=64, threads=256):
+def transposed(group, gated, clamped, rounded, threads, columns=64):
     """A scale for each column of `group` rows of bfloat16, in e4m3, transposed. gated: SwiGLU of two halves comes first."""
     tokens, hidden = T.dynamic("tokens, hidden")
     down, parts = _ROWS // group, group // 16
@@ -72,22 +70,16 @@ def transposed(group, gated, clamped, rounded, columns=64, threads=256):
 
 
 @Family
-def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, threads=256):
-    """A scale for each column of `group` rows, in e4m3. scaled: float32 scales of 128 columns of each row of X; gathered:
-    row t of the result is row pos[t] of X, or zeros; gated: SwiGLU of two halves of bfloat16 comes first; lanes: neighbouring
-    columns of a thread. A warp has all columns of a row, so that threads find the largest of a column by themselves."""
+def per_channel(x, group, gathered, gated, clamped, rounded, lanes, columns=64, threads=128):
+    """A scale for each column of `group` rows, in e4m3. gathered: row t of the result is row pos[t] of X, or zeros; gated:
+    SwiGLU of two halves of bfloat16 comes first; lanes: neighbouring columns of a thread."""
     tokens, source, hidden = T.dynamic("tokens, source, hidden")
-    down, warps, columns, wide = _ROWS // group, threads // 32, 32 * lanes, math.gcd(32 * lanes, 128)
-    shape = (32, 32, lanes)  # of some rows: what is computed of all at once would take too many registers
-    steps = range(_ROWS // 32)
-
-    def deal(i, w, j):
-        return i % warps * 32 + w, i // warps * lanes + j
+    down, vectors = _ROWS // group, columns // lanes
+    shape = (_ROWS, vectors, lanes)
 
     @T.prim_func
     def per_channel_cast(
         X: T.Tensor((source, 2 if gated else 1, hidden), x),
-        X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
         pos: T.Tensor((tokens,), "int32"),
         limit: T.float32,
         Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
@@ -95,9 +87,64 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, thre
     ):
         with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
             t0, c0 = by * _ROWS, bx * columns
+            values = T.alloc_fragment(shape, x)
+            deal = T.Fragment(shape, lambda i, w, j: ((i * vectors + w) % threads, (i * vectors + w) // threads * lanes + j))
+            T.annotate_layout({values: deal})
+            if gated:
+                read_gated(X, values, limit, t0, c0, clamped)
+            else:
+                if gathered:
+                    row_of = T.alloc_fragment((_ROWS,), "int32")
+                    for i in T.Parallel(_ROWS):
+                        row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
+                        row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
+                for i, w, j in T.Parallel(*shape):
+                    values[i, w, j] = X[row_of[i] if gathered else t0 + i, 0, c0 + w * lanes + j]
+            # Threads have a few rows of many columns each; what becomes of a column's largest magnitude, one has.
+            sizes = T.alloc_fragment(shape, "float32")
+            largest = T.alloc_fragment((down, vectors, lanes), "float32")
+            inverse = T.alloc_shared((down, vectors, lanes), "float32")
+            for i, w, j in T.Parallel(*shape):
+                sizes[i, w, j] = T.cast(values[i, w, j], "float32")
+            T.reduce_absmax(T.reshape(sizes, (down, group, vectors, lanes)), largest, dim=1)
+            T.copy(largest, inverse)
+            for b, w, j in T.Parallel(down, vectors, lanes):
+                scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
+                scales[by * down + b, c0 + w * lanes + j] = scale
+                inverse[b, w, j] = of_scale
+            for i, w, j in T.Parallel(*shape):
+                scaled_value = T.cast(values[i, w, j], "float32") * inverse[i // group, w, j]
+                Q[t0 + i, c0 + w * lanes + j] = T.cast(scaled_value, "float8_e4m3fn")
+
+    return per_channel_cast
+
+
+@Family
+def per_channel_of_scaled(group, gathered, rounded, threads=256):
+    """The same of e4m3 with float32 scales of 128 columns of each row. A warp has all columns of a row, so that a thread finds
+    the largest of its columns over many rows; what is computed again waits in shared memory, where it takes a byte."""
+    tokens, source, hidden = T.dynamic("tokens, source, hidden")
+    lanes, warps = _LANES, threads // 32
+    down, columns = _ROWS // group, 32 * lanes
+    shape = (32, 32, lanes)  # of some rows: what is computed of all at once would take too many registers
+    steps = range(_ROWS // 32)
+
+    def deal(i, w, j):
+        return i % warps * 32 + w, i // warps * lanes + j
+
+    @T.prim_func
+    def per_channel_cast_of_scaled(
+        X: T.Tensor((source, hidden), "float8_e4m3fn"),
+        X_scales: T.Tensor((source, T.ceildiv(hidden, 128)), "float32"),
+        pos: T.Tensor((tokens,), "int32"),
+        Q: T.Tensor((tokens, hidden), "float8_e4m3fn"),
+        scales: T.Tensor((T.ceildiv(tokens, group), hidden), "float32"),
+    ):
+        with T.Kernel(T.ceildiv(hidden, columns), T.ceildiv(tokens, _ROWS), threads=threads) as (bx, by):
+            t0, c0 = by * _ROWS, bx * columns
             row_of = T.alloc_shared((_ROWS,), "int32")
-            factor = T.alloc_shared((_ROWS, columns // wide), "float32")
-            waiting = T.alloc_shared((_ROWS, 32, lanes), x)  # not in registers: more blocks are there at once
+            factor = T.alloc_shared((_ROWS, columns // 128), "float32")
+            waiting = T.alloc_shared((_ROWS, 32, lanes), "float8_e4m3fn")
             inverse = T.alloc_shared((down, columns), "float32")
             parts = [T.alloc_fragment((warps, 32, lanes), "float32") for _ in range(down)]
             largest = T.alloc_fragment((32, lanes), "float32")
@@ -105,26 +152,17 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, thre
                 for i in T.Parallel(_ROWS):
                     row = T.if_then_else(t0 + i < tokens, pos[t0 + i], -1)
                     row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
-            if scaled:
-                for i, n in T.Parallel(_ROWS, columns // wide):
-                    factor[i, n] = X_scales[row_of[i] if gathered else t0 + i, (c0 + n * wide) // 128]
-            if gated:
-                for step in steps:
-                    made = T.alloc_fragment(shape, x)
-                    read_gated(X, made, limit, t0 + step * 32, c0, clamped)
-                    for i, w, j in T.Parallel(*shape):
-                        waiting[step * 32 + i, w, j] = made[i, w, j]
-            else:
-                for i, w, j in T.Parallel(_ROWS, 32, lanes, prefer_async=True):
-                    waiting[i, w, j] = X[row_of[i] if gathered else t0 + i, 0, c0 + w * lanes + j]
+            for i, n in T.Parallel(_ROWS, columns // 128):
+                factor[i, n] = X_scales[row_of[i] if gathered else t0 + i, c0 // 128 + n]
+            for i, w, j in T.Parallel(_ROWS, 32, lanes):
+                waiting[i, w, j] = X[row_of[i] if gathered else t0 + i, c0 + w * lanes + j]
             for step in steps:
                 sizes = T.alloc_fragment(shape, "float32")
                 T.annotate_layout({sizes: T.Fragment(shape, deal)})
                 for i, w, j in T.Parallel(*shape):
                     sizes[i, w, j] = T.cast(waiting[step * 32 + i, w, j], "float32")
-                if scaled:
-                    for i, w, j in T.Parallel(*shape):
-                        sizes[i, w, j] = sizes[i, w, j] * factor[step * 32 + i, w * lanes // wide]
+                for i, w, j in T.Parallel(*shape):
+                    sizes[i, w, j] = sizes[i, w, j] * factor[step * 32 + i, w * lanes // 128]
                 first = step * 32 % group == 0
                 T.reduce_absmax(T.reshape(sizes, (32 // warps, warps, 32, lanes)), parts[step * 32 // group], dim=0, clear=first)
             for b, part in enumerate(parts):
@@ -140,11 +178,10 @@ def per_channel(x, group, scaled, gathered, gated, clamped, rounded, lanes, thre
                 T.annotate_layout({again: T.Fragment(shape, deal)})
                 for i, w, j in T.Parallel(*shape):
                     again[i, w, j] = T.cast(waiting[step * 32 + i, w, j], "float32")
-                if scaled:
-                    for i, w, j in T.Parallel(*shape):
-                        again[i, w, j] = again[i, w, j] * factor[step * 32 + i, w * lanes // wide]
+                for i, w, j in T.Parallel(*shape):
+                    again[i, w, j] = again[i, w, j] * factor[step * 32 + i, w * lanes // 128]
                 for i, w, j in T.Parallel(*shape):
                     narrow = T.cast(again[i, w, j] * inverse[step * 32 // group, w * lanes + j], "float8_e4m3fn")
                     Q[t0 + step * 32 + i, c0 + w * lanes + j] = narrow
 
-    return per_channel_cast
+    return per_channel_cast_of_scaled

@@ -17,15 +17,18 @@ def _cast(x, x_scales, group, rounded, pos=None, gated=False, limit=None, across
     out = torch.empty((hidden, tokens) if across else (tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
     scales = torch.empty((ceil_div(tokens, group), hidden), dtype=torch.float32, device=x.device)
     if out.numel():
-        x = x.view(x.shape[0], 2 if gated else 1, hidden)
-        options = {"group": group, "gated": gated, "clamped": limit is not None, "rounded": bool(rounded)}
-        limit = 0.0 if limit is None else limit
+        options = {"group": group, "rounded": bool(rounded)}
+        if x_scales is not None:
+            programs.per_channel_of_scaled(x, gathered=pos is not None, **options)(x, x_scales, pos, out, scales)
+            return out, scales
+        options.update(gated=gated, clamped=limit is not None)
+        x, limit = x.view(x.shape[0], 2 if gated else 1, hidden), 0.0 if limit is None else limit
         if across:
-            programs.transposed(x, **options)(x, limit, out, scales)
+            programs.transposed(x, threads=256 if gated else 128, **options)(x, limit, out, scales)
         else:
-            options.update(x=_NAMES[x.dtype], scaled=x_scales is not None, gathered=pos is not None, lanes=8 if x.element_size() == 1 else 4)
-            kernel = programs.per_channel(x, **options)
-            kernel(x, x_scales, pos, limit, out, scales)
+            lanes = 16 // x.element_size()
+            kernel = programs.per_channel(x, x=_NAMES[x.dtype], gathered=pos is not None, lanes=lanes, **options)
+            kernel(x, pos, limit, out, scales)
     return out, scales
 
 
