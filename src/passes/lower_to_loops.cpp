@@ -118,15 +118,10 @@ LoopProgram lower_to_loops(const TileProgram& given, const target::CpuTarget& ta
   const TileProgram program =
       spell_matrices(spell_warp_arrivals(unpack_sparse_gemms(long_steps(drop_launch_order(given)))));
   LoopProgram out = tables_of(program);
-  std::vector<std::vector<Launch>> made;
-  for (size_t i = 0; i < program.launches.size(); ++i) {
-    made.push_back(lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target));
-    out.launches.push_back(made.back().back());  // as many as the program's so far: what numbers temporaries
-  }
-  out.launches.clear();
   std::vector<int32_t> places;  // of the program's launches among those that they become
-  for (std::vector<Launch>& launches : made) {
-    for (Launch& launch : launches) out.launches.push_back(std::move(launch));
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    for (Launch& launch : lower_launch(program, program.launches[i], static_cast<int32_t>(i), out, target))
+      out.launches.push_back(std::move(launch));
     places.push_back(static_cast<int32_t>(out.launches.size()) - 1);
   }
   for (Buffer& b : out.buffers)

@@ -25,8 +25,8 @@ int64_t vector_of(int64_t neighbours) {
   return vector;
 }
 
-// Of a thread's neighbours in registers, those that are a vector: none of them is beyond the shape where the first is not
-// (accumulators of 17 columns have 24, by two).
+// Of a thread's neighbours in registers, those that are a vector: none of them is beyond the shape where the first is
+// not (accumulators of 17 columns have 24, by two).
 int64_t vector_of(const FragmentLayout& layout, const Digit& d) {
   const int64_t extent = layout.shape()[static_cast<size_t>(d.dim)];
   int64_t vector = vector_of(d.extent);

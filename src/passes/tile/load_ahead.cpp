@@ -27,7 +27,7 @@ class LoadsAhead {
   Body run() {
     // Turns that are another block's are not what comes behind the turn before.
     const plan::Hints hints = plan::parse_hints(launch_.plan, p_.location(launch_.location));
-    if (hints.wish_for(plan::kSplit) || hints.wish_for(plan::kStreamK)) return launch_.body;
+    if (std::ranges::any_of(hints.wishes, [](const plan::Wish& w) { return w.of->is_work; })) return launch_.body;
     return rewrite(launch_.body, [&](const Stmt& s) -> std::optional<Body> {
       const auto* loop = s.as<For>();
       if (!loop || loop->kind != LoopKind::Pipelined || loop->stages == 0) return std::nullopt;
