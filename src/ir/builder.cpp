@@ -160,7 +160,7 @@ void Builder::check_shape(const std::vector<Expr>& shape, const std::string& nam
     const Expr& e = shape[d];
     if (!e->type.is_int())
       fail_here(Code::ExtentType, fmt::format("dimension {} of '{}' is {}", d, name, e->type.name()),
-                "an extent is an integer: cast it to int32");
+                "an extent is an integer: divide by ceildiv, or cast it to int32");
     std::optional<int64_t> c = constant_int(e);
     if (on_chip && !c)
       fail_here(Code::DynamicTile,
@@ -207,7 +207,7 @@ std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions opt
   for (size_t d = 0; d < grid.size(); ++d) {
     if (!grid[d]->type.is_int())
       fail_here(Code::ExtentType, fmt::format("grid extent {} is {}", d, grid[d]->type.name()),
-                "an extent is an integer: cast it to int32");
+                "an extent is an integer: divide by ceildiv, or cast it to int32");
     if (auto c = constant_int(grid[d]); c && *c < 0)
       fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c), "an extent is 0 or more");
     launch.block.push_back(program_.new_var(options.block_names[d], i32));

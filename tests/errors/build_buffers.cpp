@@ -42,7 +42,7 @@ TEST(BufferErrors, ExtentOfATileThatIsNoInteger) {
       },
       R"(TW1019 build: dimension 0 of 'S' is float32
   --> the mistake
-help: an extent is an integer: cast it to int32)");
+help: an extent is an integer: divide by ceildiv, or cast it to int32)");
 }
 
 TEST(BufferErrors, AddressesInSharedMemory) {

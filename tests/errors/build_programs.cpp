@@ -185,7 +185,7 @@ TEST(ProgramErrors, ExtentThatIsNoInteger) {
       },
       R"(TW1019 build: dimension 1 of 'A' is float32
   --> the mistake
-help: an extent is an integer: cast it to int32)");
+help: an extent is an integer: divide by ceildiv, or cast it to int32)");
 }
 
 TEST(ProgramErrors, NegativeExtent) {
@@ -278,7 +278,7 @@ TEST(ProgramErrors, GridExtentThatIsNoInteger) {
       },
       R"(TW1019 build: grid extent 0 is float32
   --> the mistake
-help: an extent is an integer: cast it to int32)");
+help: an extent is an integer: divide by ceildiv, or cast it to int32)");
 }
 
 TEST(ProgramErrors, NegativeGridExtent) {

@@ -81,7 +81,7 @@ TEST(StatementErrors, ParallelOverFloats) {
       },
       R"(TW1019 build: extent 0 of Parallel is float32
   --> the mistake
-help: an extent is an integer: cast it to int32)");
+help: an extent is an integer: divide by ceildiv, or cast it to int32)");
 }
 
 TEST(StatementErrors, ParallelOfNegativeExtent) {
@@ -118,7 +118,7 @@ TEST(StatementErrors, PersistentOverFloats) {
       },
       R"(TW1019 build: extent 0 of Persistent is float32
   --> the mistake
-help: an extent is an integer: cast it to int32)");
+help: an extent is an integer: divide by ceildiv, or cast it to int32)");
 }
 
 TEST(StatementErrors, PersistentOfAFloatWave) {

@@ -318,13 +318,7 @@ class Contract {
       index[0] = constant(i64, int64_t{0});
       return index;
     };
-    block = rewrite_exprs(block, [&](const Expr& e) -> std::optional<Expr> {
-      const auto* n = e.as<Load>();
-      return n && n->buffer == id ? std::optional(load(id, first(n->indices), e->type)) : std::nullopt;
-    });
-    block = rewrite(block, [&](const Stmt& s) -> std::optional<Body> {
-      if (const auto* n = s.as<Store>(); n && n->to.buffer == id)
-        return Body{make_stmt(Store{{id, first(n->to.indices)}, n->value}, s->location)};
+    block = rewrite(with_elements_at(block, id, first), [&](const Stmt& s) -> std::optional<Body> {
       const auto* n = s.as<Gemm>();
       if (!n || !mentions(s, id)) return std::nullopt;
       Gemm g = *n;
@@ -374,14 +368,19 @@ class Contract {
         if (single[d]) out[d] = constant(i64, int64_t{0});
       return out;
     };
-    block = rewrite_exprs(block, [&](const Expr& e) -> std::optional<Expr> {
+    block = with_elements_at(block, id, moved);
+  }
+  // With the buffer's elements, where they are loaded and stored, at other indices.
+  static Body with_elements_at(const Body& block, BufferId id,
+                               function_ref<std::vector<Expr>(const std::vector<Expr>&)> place) {
+    const Body loaded = rewrite_exprs(block, [&](const Expr& e) -> std::optional<Expr> {
       const auto* n = e.as<Load>();
-      return n && n->buffer == id ? std::optional(load(id, moved(n->indices), e->type)) : std::nullopt;
+      return n && n->buffer == id ? std::optional(load(id, place(n->indices), e->type)) : std::nullopt;
     });
-    block = rewrite(block, [&](const Stmt& s) -> std::optional<Body> {
-      if (const auto* n = s.as<Store>(); n && n->to.buffer == id)
-        return Body{make_stmt(Store{{id, moved(n->to.indices)}, n->value}, s->location)};
-      return std::nullopt;
+    return rewrite(loaded, [&](const Stmt& s) -> std::optional<Body> {
+      const auto* n = s.as<Store>();
+      if (!n || n->to.buffer != id) return std::nullopt;
+      return Body{make_stmt(Store{{id, place(n->to.indices)}, n->value}, s->location)};
     });
   }
 
