@@ -170,7 +170,7 @@ class EarlyLoads {
       made_.push_back({value, {}, {}, {}, name});
       return var(name, value->type);
     }
-    if (const BufferId row = brought(value, map, at, early); row.valid() && &to == &early) {
+    if (const BufferId row = &to == &early ? brought(value, map, at, early) : BufferId{}; row.valid()) {
       made_.push_back({substitute(value, names), before.vars, before.extents, row, {}});
       return ir::load(row, index, value->type);
     }
