@@ -35,30 +35,6 @@ std::optional<Region> box_of(const Element& to, const Map& map, const ProgramTab
   return next == map.vars.size() ? std::optional(out) : std::nullopt;
 }
 
-std::optional<Body> as_copy(const ProgramTables& p, const Stmt& s) {
-  const auto* map = s.as<Map>();
-  const auto* add = map && map->body.size() == 1 ? map->body[0].as<Atomic>() : nullptr;
-  if (!add || add->op != AtomicOp::Add || add->result.valid() || add->order != MemoryOrder::Relaxed)
-    return std::nullopt;
-  const auto* value = add->value.as<Load>();
-  const Buffer& to = p.buffer(add->to.buffer);
-  if (!value || to.space != Space::Global || to.reducer || to.type != add->value->type) return std::nullopt;
-  const Buffer& from = p.buffer(value->buffer);
-  if (from.space != Space::Fragment || from.is_view() || from.rank() != map->vars.size()) return std::nullopt;
-  for (size_t d = 0; d < map->vars.size(); ++d) {
-    const auto* v = value->indices[d].as<Var>();
-    if (!v || v->id != map->vars[d] || constant_int(map->extents[d]) != constant_int(from.shape[d]))
-      return std::nullopt;
-  }
-  auto box = box_of(add->to, *map, p);
-  if (!box) return std::nullopt;
-  Copy out;
-  out.from = {value->buffer, std::vector<Expr>(from.rank(), constant(0)), from.shape};
-  out.to = std::move(*box);
-  out.combine = ir::Combine::Add;
-  return Body{make_stmt(std::move(out), s->location)};
-}
-
 // The map's own points in order, all of the buffer.
 bool is_all_of(const Element& e, const Map& map, const ProgramTables& p) {
   const Buffer& b = p.buffer(e.buffer);
@@ -69,6 +45,25 @@ bool is_all_of(const Element& e, const Map& map, const ProgramTables& p) {
     if (!v || v->id != map.vars[d] || !extent || extent != constant_int(b.shape[d])) return false;
   }
   return true;
+}
+
+std::optional<Body> as_copy(const ProgramTables& p, const Stmt& s) {
+  const auto* map = s.as<Map>();
+  const auto* add = map && map->body.size() == 1 ? map->body[0].as<Atomic>() : nullptr;
+  if (!add || add->op != AtomicOp::Add || add->result.valid() || add->order != MemoryOrder::Relaxed)
+    return std::nullopt;
+  const auto* value = add->value.as<Load>();
+  const Buffer& to = p.buffer(add->to.buffer);
+  if (!value || to.space != Space::Global || to.reducer || to.type != add->value->type) return std::nullopt;
+  const Buffer& from = p.buffer(value->buffer);
+  if (from.space != Space::Fragment || !is_all_of({value->buffer, value->indices}, *map, p)) return std::nullopt;
+  auto box = box_of(add->to, *map, p);
+  if (!box) return std::nullopt;
+  Copy out;
+  out.from = whole(value->buffer, p);
+  out.to = std::move(*box);
+  out.combine = ir::Combine::Add;
+  return Body{make_stmt(std::move(out), s->location)};
 }
 
 // The fragment that a Map makes its results of, element by element, which nothing behind it wants: they may be put
@@ -135,8 +130,7 @@ std::optional<Body> load_as_copy(const ProgramTables& p, const Stmt& s) {
   if (!box) return std::nullopt;
   Copy out;
   out.from = std::move(*box);
-  const Buffer& to = p.buffer(store->to.buffer);
-  out.to = {store->to.buffer, std::vector<Expr>(to.rank(), constant(0)), to.shape};
+  out.to = whole(store->to.buffer, p);
   return Body{make_stmt(std::move(out), s->location)};
 }
 
