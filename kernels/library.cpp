@@ -121,9 +121,11 @@ MatmulOptions matmul_options(const Options& given) {
           {"silu", Activation::Silu}});
   r.read("scales", o.scales,
          {{"none", Scales::None}, {"one", Scales::One}, {"rows", Scales::Rows}, {"blocks", Scales::Blocks}});
-  r.read("fast_sum", o.fast_sum);
+  r.read("fast_sum", o.fast_sum), r.read("transpose_scale_a", o.transpose_scale_a);
   r.read("tile", o.tile);
   if (o.scales != Scales::None && o.batched) refuse("scales of a batch", "multiply its matrices one by one");
+  if (o.transpose_scale_a && (o.scales == Scales::None || o.scales == Scales::One))
+    refuse("transpose_scale_a without scales of rows", "leave it out");
   if (o.fast_sum && o.scales != Scales::One) refuse("fast_sum without one scale of each operand", "leave it out");
   return o;
 }

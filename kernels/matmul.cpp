@@ -1,6 +1,7 @@
 // Matrix products of any shape, with what comes behind them.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 #include "program_of.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kScaled = 128;  // elements along K that have a scale of their own
 constexpr int64_t kPanel = 8;     // rows of tiles that are taken together, so that their operands stay in the L2 cache
+constexpr int64_t kWantedSlots = 4, kRoom = 224 * 1024;  // of rings; bytes of a block
 constexpr double kLog2E = 1.4426950408889634;  // GPUs have an instruction for powers of two, not for those of e
 
 // Whether the sum of each step is scaled before it is added.
@@ -47,7 +49,9 @@ Program matmul(const MatmulOptions& o) {
   const DType sum = o.a.is_int() ? i32 : f32;
   const bool one = o.scales == Scales::One, in_steps = adds_in_steps(o);
   const Value steps = ceildiv(K, kScaled);
-  const Tensor scale_a = one ? Tensor("scale_a", {1, 1}) : Tensor("scale_a", {M, steps});
+  const Tensor scale_a = one                   ? Tensor("scale_a", {1, 1})
+                         : o.transpose_scale_a ? Tensor("scale_a", {steps, M})
+                                               : Tensor("scale_a", {M, steps});
   const Tensor scale_b = one                        ? Tensor("scale_b", {1, 1})
                          : o.scales == Scales::Rows ? Tensor("scale_b", {steps, N})
                                                     : Tensor("scale_b", {ceildiv(N, kScaled), steps});
@@ -55,6 +59,10 @@ Program matmul(const MatmulOptions& o) {
   // The statements of a block, of the matrix `bz` of a batch.
   const auto block = [&](const Value& bx, const Value& by, const Value& bz) {
     use_swizzle(kPanel);
+    // A whole result beside the rings would cost them their fourth slot (4096 x 7168 x 16384 with scales of blocks on
+    // an H200: 762 us, and 694).
+    if (in_steps && kWantedSlots * (t.m + t.n) * t.k + t.m * t.n * o.result.storage_bits() / 8 > kRoom)
+      annotate_plan("epilogue chunks");
     if (t.split > 1) annotate_plan("work split k=" + std::to_string(t.split));
     if (t.pairs == 1) annotate_plan("work persistent pairs=A_shared");
     if (t.pairs == 2) annotate_plan("work persistent pairs=B_shared");
@@ -77,9 +85,14 @@ Program matmul(const MatmulOptions& o) {
         continue;
       }
       auto part = alloc_fragment({t.m, t.n}, sum, "part");
+      std::optional<Buffer> of_rows;
+      if (!one && o.transpose_scale_a) {
+        of_rows = alloc_shared({1, t.m}, f32, "of_rows");
+        copy(scale_a(step, row), *of_rows);
+      }
       gemm(A_shared, B_shared, part, {.transpose_A = o.transpose_a, .transpose_B = o.transpose_b, .clear_accum = true});
       for (auto [i, j] : Parallel(t.m, t.n)) {
-        const Value of_a = one ? scale_a(0, 0) : scale_a(row + i, step);
+        const Value of_a = one ? scale_a(0, 0) : of_rows ? Value((*of_rows)(0, i)) : scale_a(row + i, step);
         const Value of_b = one                        ? scale_b(0, 0)
                            : o.scales == Scales::Rows ? scale_b(step, column + j)
                                                       : scale_b(floordiv(column + j, kScaled), step);

@@ -36,10 +36,12 @@ struct MatmulOptions {
   Activation activation = Activation::None;
   Scales scales = Scales::None;  // of no batches; a sum of 128 products is scaled and added in float32 ...
   bool fast_sum = false;         // ..., of one scale each the sum of all: its bits are those that the matrix unit keeps
-  MatmulTile tile = {};          // with scales in steps of 128, but of fast sums
+  bool transpose_scale_a = false;  // of rows and blocks: neighbouring rows' lie side by side, which TMA brings in steps
+  MatmulTile tile = {};            // with scales in steps of 128, but of fast sums
 };
-// Parameters A, B, scale_a and scale_b in float32 ([1, 1] both; else [M, K / 128] and, of rows, [K / 128, N], of blocks
-// [N / 128, K / 128], rounded up), bias, residual (as far as there are), C; symbols M, N, K and batch.
+// Parameters A, B, scale_a and scale_b in float32 ([1, 1] both; else [M, K / 128], or transposed, and, of rows,
+// [K / 128, N], of blocks [N / 128, K / 128], rounded up), bias, residual (as far as there are), C; symbols M, N, K and
+// batch.
 Program matmul(const MatmulOptions& options);
 // Tiles that may suit a call of M x N x `batch` results on a GPU; `tile` of the options counts for nothing.
 std::vector<MatmulTile> matmul_tiles(const MatmulOptions& options, int64_t M, int64_t N, int64_t batch = 1);

@@ -29,8 +29,10 @@ def _expected(a, b, scale_a, scale_b):
     return wide(a, scale_a) @ wide(b, scale_b).T
 
 
-def _agrees(m, n, k, scales):
-    given = _operands(m, n, k, scales)
+def _agrees(m, n, k, scales, across=False):
+    given = list(_operands(m, n, k, scales))
+    if across:
+        given[2] = given[2].T.contiguous().T
     made, expected = ops.gemm_fp8(*given, out_dtype="float32", fast_sum=scales == "fast").double(), _expected(*given)
     assert made.shape == (m, n)
     assert ((made - expected).abs() <= 2e-3 * (1 + given[0].double().abs() @ given[1].double().abs().T)).all()
@@ -56,6 +58,19 @@ def test_each_tile_of_a_gpu_in_the_simulator(scales, tile, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
     monkeypatch.setattr(quantized, "kernel_for", lambda o, place, _, outputs: (specialization("matmul", {**o, "tile": tile}, place, outputs), 0))
     _agrees(140, 272, 272, scales)
+    if scales != "one":
+        _agrees(140, 272, 272, scales, across=True)
+
+
+@pytest.mark.parametrize("scales", ["rows", "blocks"])
+def test_scales_of_many_rows_are_turned_once(scales, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "simulator")
+    seen = []
+    monkeypatch.setattr(quantized, "_MANY_ROWS", 128)
+    monkeypatch.setattr(quantized, "kernel_for", lambda o, *rest: seen.append(o["transpose_scale_a"]) or kernel_for(o, *rest))
+    for m in (132, 130, 124):  # their own number of rows is no whole pieces of 16 bytes; few rows
+        _agrees(m, 144, 272, scales)
+    assert seen == [True, False, False]
 
 
 def test_a_fast_sum_in_the_simulator(monkeypatch):

@@ -7,6 +7,7 @@ from .operators import FLOATS, Core, check, check_choice, check_number, launch, 
 from .products import kernel_for
 
 _EIGHTS = ("float8_e4m3fn", "float8_e5m2")
+_MANY_ROWS = 1024
 
 
 def programs():
@@ -58,6 +59,15 @@ def _scales_are(scale_a, scale_b, n):
     return "one" if scale_a.numel() == scale_b.numel() == 1 else "rows" if scale_b.shape[0] == n else "blocks"
 
 
+def _as_it_comes_best(scale_a):
+    """(scale_a as a kernel reads it, whether transposed). TMA brings scales that lie side by side for neighbouring rows; one of
+    many rows whose do not is transposed first: 3 us where it saves 9 and more (1024 rows of 7168, an H200)."""
+    rows, steps = scale_a.shape
+    lies_so = scale_a.T.is_contiguous()
+    across = steps > 1 and rows % 4 == 0 and on_gpu(scale_a) and (lies_so or rows >= _MANY_ROWS)
+    return (scale_a.T if across else scale_a).contiguous(), across
+
+
 def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
     import torch
 
@@ -66,8 +76,9 @@ def _run_scaled(a, b, scale_a, scale_b, bias, out_dtype, fast):
         scales = _scales_are(scale_a, scale_b, b.shape[0])
         if scales == "rows":
             scale_b = scale_b.T.contiguous()
-        options = {"a": name_of(a.dtype), "b": name_of(b.dtype), "result": out_dtype, "transpose_b": True,
-                   "scales": scales, "fast_sum": fast, "bias": bias is not None}  # fmt: skip
+        scale_a, across = _as_it_comes_best(scale_a)
+        options = {"a": name_of(a.dtype), "b": name_of(b.dtype), "result": out_dtype, "transpose_b": True, "scales": scales,
+                   "transpose_scale_a": across, "fast_sum": fast, "bias": bias is not None}  # fmt: skip
         extents = {"M": a.shape[0], "N": b.shape[0], "K": a.shape[1]}
         wanted, _ = kernel_for(options, place_of(a), extents, ())
         compiled(wanted)(a, b, scale_a, scale_b, *(() if bias is None else (bias,)), made)
@@ -121,7 +132,7 @@ def gemm_fp8(a, b, scale_a, scale_b, bias=None, *, out_dtype="bfloat16", fast_su
     if fast_sum and given != ((1, 1), (1, 1)):
         refuse_option(name, f"fast_sum with scales of shapes {given[0]} and {given[1]}", "blocks of their own scales are summed one by one: fast_sum takes scales (1, 1)")
     bias = None if bias is None else check(name, "bias", bias, (kind,), shape=(b.shape[0],))
-    return _scaled(a, b, scale_a.contiguous(), scale_b.contiguous(), bias, kind, bool(fast_sum))
+    return _scaled(a, b, scale_a, scale_b.contiguous(), bias, kind, bool(fast_sum))
 
 
 def _run_four_bits(a, packed, scale, zero, group):

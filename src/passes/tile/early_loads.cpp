@@ -32,23 +32,30 @@ class EarlyLoads {
       if (gemm == loop->body.end()) return std::nullopt;
       For f = *loop;
       f.body.clear();
-      made_.clear();
+      made_.clear(), behind_ = false;
       changed_ = changed_roots(loop->body, p_), turn_ = bound_vars(loop->body);
       turn_.insert(loop->var);
       // A turn before its own, if the loop is pipelined.
       const bool early = pipelined_ = loop->kind == LoopKind::Pipelined && loop->stages > 0;
+      arrives_.clear();
+      for (auto x = loop->body.begin(); early && x != gemm; ++x)
+        if (const auto* copy = x->as<Copy>(); copy && p_.buffer(copy->to.buffer).space == Space::Shared &&
+                                              p_.buffer(copy->from.buffer).space == Space::Global)
+          arrives_.insert(copy->to.buffer);
       for (auto x = loop->body.begin(); x != gemm; ++x) {
         const auto* map = early ? x->as<Map>() : nullptr;
         f.body.push_back(map ? after_loads(*map, {}, (*x)->location, f.body, f.body) : *x);
       }
       // What a Map before the gemm gathers stays by it: a loader may take both.
       Body rest, before;
+      behind_ = true, held_.clear();
       Late late;
       for (auto x = gemm; x != loop->body.end(); ++x) {
         const auto* map = x->as<Map>();
         rest.push_back(map ? after_loads(*map, late, (*x)->location, f.body, before) : *x);
         late.vars.merge(bound_vars({*x})), late.buffers.merge(changed_roots({*x}, p_));
       }
+      f.body.insert(f.body.end(), held_.begin(), held_.end());
       f.body.insert(f.body.end(), rest.begin(), rest.end());
       Body out = std::move(before);
       out.push_back(make_stmt(std::move(f), s->location));
@@ -119,8 +126,10 @@ class EarlyLoads {
   }
   Expr load_before(const Load& load, const Expr& all, const Map& map, int64_t points, const Late& late, LocationId at,
                    Body& early, Body& before_loop) {
-    const Buffer& from = p_.buffer(p_.root(load.buffer));
-    if (from.space != Space::Global || from.address || analysis::may_overlap(load.buffer, written_, p_)) return {};
+    const Buffer from = p_.buffer(p_.root(load.buffer));
+    const bool on_chip = behind_ && arrives_.contains(load.buffer);
+    if (!on_chip && (from.space != Space::Global || from.address || analysis::may_overlap(load.buffer, written_, p_)))
+      return {};
     bool stays = true;  // where it is
     for (const Expr& index : load.indices)
       walk(index, [&](const Expr& e) {
@@ -160,10 +169,12 @@ class EarlyLoads {
       known = known && !(n && analysis::may_overlap(n->buffer, late.buffers, p_));
     });
     if (!known) return {};
+    // Columns of an accumulator want as many registers as it has in a row.
+    if (on_chip && (index.empty() || used.contains(map.vars.back()))) return {};
     for (const Made& made : made_)
       if (is_alike(made, value, index, before.extents))
         return made.tile.valid() ? ir::load(made.tile, index, value->type) : var(made.name, value->type);
-    Body& to = uses(turn_) ? early : before_loop;
+    Body& to = on_chip ? held_ : uses(turn_) ? early : before_loop;
     if (index.empty()) {
       const VarId name = p_.new_var(from.name + "_early", value->type);
       to.push_back(make_stmt(Let{name, value}, at));
@@ -174,7 +185,8 @@ class EarlyLoads {
       made_.push_back({substitute(value, names), before.vars, before.extents, row, {}});
       return ir::load(row, index, value->type);
     }
-    tile.name = from.name + "_early", tile.type = value->type, tile.space = Space::Fragment, tile.location = at;
+    tile.name = from.name + (on_chip ? "_held" : "_early"), tile.type = value->type, tile.space = Space::Fragment,
+    tile.location = at;
     tile.launch = static_cast<int32_t>(launch_);
     const BufferId id = p_.new_buffer(std::move(tile));
     made_.push_back({substitute(value, names), before.vars, before.extents, id, {}});
@@ -232,8 +244,11 @@ class EarlyLoads {
   }
 
   TileProgram& p_;
-  std::vector<Made> made_;  // of the loop
-  bool pipelined_ = false;
+  std::vector<Made> made_;      // of the loop
+  bool pipelined_ = false;      // the loop
+  bool behind_ = false;         // whether it is Maps behind the gemm that read
+  std::set<BufferId> arrives_;  // tiles in shared memory that the head of the loop brings
+  Body held_;                   // reads from them, right before the gemm
   const std::ptrdiff_t launch_;
   const std::set<BufferId> written_;
   std::set<BufferId> changed_;  // by the loop
