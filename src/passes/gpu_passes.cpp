@@ -402,7 +402,7 @@ constexpr GpuPass kTilePasses[] = {
     {.name = "load_ahead",
      .what = "what code beside a gemm reads comes a turn before",
      .here = "behind load_early, whose loads it moves as well",
-     .run = on_tiles<load_ahead>,
+     .run = [](GpuProgram& p) { p.tiles = load_ahead(std::move(p.tiles), p.target.has.wgmma); },
      .wanted = [](const target::GpuFeatures& has) { return has.tma; }},
     {.name = "narrow_panels",
      .what = "panels that divide the columns of each warpgroup",

@@ -29,7 +29,7 @@ std::string scaled_text(const std::string& k, const std::string& after = "") {
 Planned moved(const std::string& text) {
   Planned p;
   p.plain = passes::canonicalize(ir::parse(text, "p.tile"));
-  p.program = passes::load_ahead(passes::load_early(p.plain));
+  p.program = passes::load_ahead(passes::load_early(p.plain), false);
   ir::check_valid(p.program, "load_ahead");
   return p;
 }
