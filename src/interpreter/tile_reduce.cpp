@@ -108,9 +108,11 @@ void with_accumulator(DType type, F f) {
   f(int64_t{});
 }
 
-// The type that holds what is accumulated before it is rounded or wrapped to the result's.
-DType wide(DType type) {
+// The type that holds what is accumulated before it is rounded or wrapped to the result's. What max and min choose of
+// floats is of the result's already, an infinity too.
+DType wide(DType type, ReduceOp op) {
   LaneKind kind = lane_kind(type);
+  if (type.is_float() && (op == ReduceOp::Max || op == ReduceOp::Min || op == ReduceOp::AbsMax)) return type;
   return kind == LaneKind::Float32 ? f32 : kind == LaneKind::Float64 ? f64 : i64;
 }
 
@@ -142,7 +144,7 @@ void Strand::execute(const ir::Reduce& op, const Step& s, Mask mask) {
         Combiner<T>{joining(op.op), type, op.nan_propagate}.rows(old, result, to.count());
         result = old;
       }
-      write_box(to, wide(type), result);
+      write_box(to, wide(type, op.op), result);
     });
   });
 }
@@ -173,7 +175,7 @@ void Strand::execute(const ir::Scan& op, const Step& s, Mask mask) {
             row[i] = sum;
           }
         }
-      write_box(to, wide(type), values);
+      write_box(to, wide(type, op.op), values);
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include "analysis/body_order.h"
 #include "ir/effects.h"
+#include "scalar/functions.h"
 
 namespace tilewright::passes {
 
@@ -76,6 +77,21 @@ Expr identity(ReduceOp op, DType type) {
     case ReduceOp::BitAnd: return constant(type, int64_t{-1});
     default: return constant(type, int64_t{0});
   }
+}
+
+Expr as_result(ReduceOp op, const Expr& total, DType type) {
+  const bool chooses = op == ReduceOp::Max || op == ReduceOp::Min || op == ReduceOp::AbsMax;
+  const Expr result = cast(total, type);
+  if (!chooses || type != e5m2 || total->type != f32) return result;
+  // The type is the upper half of float16, and a cast makes infinities finite.
+  const Expr infinity = constant(f32, std::numeric_limits<double>::infinity());
+  const Expr code =
+      binary(BinaryOp::BitOr,
+             binary(BinaryOp::BitAnd, binary(BinaryOp::Shr, bitcast(total, i32), constant(i32, int64_t{24})),
+                    constant(i32, int64_t{0x80})),
+             constant(i32, int64_t{0x7c}));
+  return select(binary(BinaryOp::Eq, intrinsic(*function_named("abs"), {total}), infinity),
+                bitcast(cast(code, u8), e5m2), result);
 }
 
 Expr scan_start(ReduceOp op, DType type) {

@@ -68,6 +68,8 @@ DType accumulator(DType type);
 // op(a, b) as a reduction combines; nothing is abs'ed here.
 ir::Expr combine(ir::ReduceOp op, const ir::Expr& a, const ir::Expr& b, bool nan_propagate);
 ir::Expr identity(ir::ReduceOp op, DType type);
+// What a reduction or a scan leaves of its total: what max and min chose is of the type already, an infinity too.
+ir::Expr as_result(ir::ReduceOp op, const ir::Expr& total, DType type);
 // What a scan goes on from: it leaves the first element as it is, a negative zero or NaN too.
 ir::Expr scan_start(ir::ReduceOp op, DType type);
 

@@ -78,8 +78,8 @@ struct ReduceNest {
   Expr start() const { return identity(r.op, acc_type); }
   Stmt finish(const Expr& total) const {
     const Expr old = cast(load(r.to.buffer, w.to, to_type), acc_type);
-    return l.make(
-        Store{{r.to.buffer, w.to}, cast(r.clear ? total : combine(r.op, old, total, r.nan_propagate), to_type)});
+    return l.make(Store{{r.to.buffer, w.to},
+                        as_result(r.op, r.clear ? total : combine(r.op, old, total, r.nan_propagate), to_type)});
   }
   Body outer_loops(Body body, size_t count) const {
     for (size_t d = count; d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};
@@ -204,7 +204,7 @@ Body lower(const Scan& s, Lowering& l) {
     return Body{loop(l, row, wide(0), count, substitute(body, rows), kind)};
   };
   const Body step = chains({l.make(Store{{total, {row}}, combine(s.op, sum_so_far, element, false)}),
-                            l.make(Store{{s.to.buffer, at_position(w.to)}, cast(sum_so_far, to_type)})});
+                            l.make(Store{{s.to.buffer, at_position(w.to)}, as_result(s.op, sum_so_far, to_type)})});
   Body body = chains({l.make(Store{{total, {row}}, scan_start(s.op, acc_type)})});
   body.push_back(loop(l, w.along, wide(0), w.count, step));
   for (size_t d = w.vars.size(); d-- > 0;) body = {loop(l, w.vars[d], wide(0), w.extents[d], std::move(body))};

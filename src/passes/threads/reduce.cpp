@@ -312,7 +312,7 @@ class ReduceLowering {
       }
       Expr value = total(register_of(whole_, at, same_dims()));
       if (!r_.clear) value = join(cast(load(to.buffer, to.indices, to_type_), type_), value);
-      Body store{l_.make(Store{to, cast(value, to_type_)})};
+      Body store{l_.make(Store{to, as_result(r_.op, value, to_type_)})};
       if (found != c_.registers.end()) return store;
       store = guard_accesses(store, l_);
       return at.first_copy ? Body{l_.make(If{at.first_copy, std::move(store), {}})} : store;
@@ -541,7 +541,7 @@ class ScanLowering {
             l_.make(If{binary(BinaryOp::Lt, along, count_), guard_accesses(std::move(store), l_), {}})};
   }
   Body store_one(const Expr& along, const Expr& position) const {
-    Body store{l_.make(Store{{s_.to.buffer, element(s_.to, position)}, cast(prefix(0), to_type_)})};
+    Body store{l_.make(Store{{s_.to.buffer, element(s_.to, position)}, as_result(s_.op, prefix(0), to_type_)})};
     return {l_.make(If{binary(BinaryOp::Lt, along, count_), guard_accesses(std::move(store), l_), {}})};
   }
   Region row(const Region& r, const Expr& lowest) const {
@@ -570,7 +570,7 @@ class ScanLowering {
     copy.to = row(s_.to, lowest), copy.from = registers(s_.to, id);
     Body out;
     for (int64_t i = 0; i < each_; ++i)
-      out.push_back(l_.make(Store{{id, {constant(place(i))}}, cast(prefix(i), to_type_)}));
+      out.push_back(l_.make(Store{{id, {constant(place(i))}}, as_result(s_.op, prefix(i), to_type_)}));
     out.push_back(l_.make(std::move(copy)));
     return out;
   }
