@@ -29,29 +29,43 @@ bool has_views_in_memory(const ProgramTables& p, BufferId id) {
          std::any_of(p.buffers.begin(), p.buffers.end(), [&](const Buffer& b) { return b.root == id; });
 }
 
-bool is_wide(const Copy& c, const Buffer& from, const Buffer& to, const ProgramTables& p) {
+std::string why_not_wide(const Copy& c, const Buffer& from, const Buffer& to, const ProgramTables& p) {
   const int64_t elements = kCopyBits / to.type.bits;
-  if (begins_anywhere(p.buffer(p.root(c.from.buffer))) || to.rank() == 0 ||
-      constant_int(to.shape.back()).value_or(1) % elements != 0)
-    return false;
-  if (constant_int(c.from.extent.back()) == 1) return false;
-  if (!from.strides.empty() && constant_int(from.strides.back()) != 1) return false;
+  const Buffer& memory = p.buffer(p.root(c.from.buffer));
+  if (begins_anywhere(memory)) return fmt::format("'{}' may begin at any of its elements", memory.name);
+  if (to.rank() == 0 || constant_int(to.shape.back()).value_or(1) % elements != 0)
+    return fmt::format("rows of '{}' are no multiples of 16 bytes", to.name);
+  if (constant_int(c.from.extent.back()) == 1)
+    return fmt::format("rows of '{}' are not along its last dimension", from.name);
+  if (!from.strides.empty() && constant_int(from.strides.back()) != 1)
+    return fmt::format("'{}' is not contiguous", from.name);
   auto divides = [&](const Expr& e) { return power_of_two_divisor(e, p) % elements == 0; };
-  if (!divides(c.from.min.back()) || !divides(from.shape.back())) return false;
-  for (size_t d = 0; d + 1 < from.strides.size(); ++d)
-    if (!divides(from.strides[d])) return false;
-  return !from.offset || divides(from.offset);
+  if (!divides(c.from.min.back()) || (from.offset && !divides(from.offset)))
+    return fmt::format("it may begin between pieces of 16 bytes of rows of '{}'", from.name);
+  bool whole = divides(from.shape.back());
+  for (size_t d = 0; d + 1 < from.strides.size(); ++d) whole = whole && divides(from.strides[d]);
+  return whole ? "" : fmt::format("rows of '{}' are not known to be multiples of 16 bytes", from.name);
 }
 
 }  // namespace
 
-bool comes_by_async_copies(const Copy& c, const Buffer& to, const ProgramTables& p) {
+std::string async_misfit(const Copy& c, const Buffer& to, const ProgramTables& p) {
   const Buffer& from = p.buffer(c.from.buffer);
-  if (!c.completion.immediate() || c.combine != Combine::None || c.im2col.present()) return false;
-  if (p.buffer(p.root(c.from.buffer)).space != Space::Global || to.space != Space::Shared) return false;
-  if (from.type != to.type || to.type.bits < 8 || from.fill || to.is_view() || has_views_in_memory(p, c.to.buffer))
-    return false;
-  return is_whole(c.to, to) && is_wide(c, from, to, p);
+  if (!c.completion.immediate()) return "the program waits for it itself";
+  if (c.combine != Combine::None) return "it combines on chip";
+  if (c.im2col.present()) return "it takes patches of an image";
+  if (p.buffer(p.root(c.from.buffer)).space != Space::Global || to.space != Space::Shared)
+    return "it is not from global to shared memory";
+  if (from.type != to.type) return "it converts";
+  if (to.type.bits < 8) return "its elements share bytes";
+  if (from.fill) return fmt::format("'{}' has a fill value", from.name);
+  if (to.is_view() || has_views_in_memory(p, c.to.buffer)) return fmt::format("'{}' is seen through views", to.name);
+  if (!is_whole(c.to, to)) return fmt::format("it fills part of '{}'", to.name);
+  return why_not_wide(c, from, to, p);
+}
+
+bool comes_by_async_copies(const Copy& c, const Buffer& to, const ProgramTables& p) {
+  return async_misfit(c, to, p).empty();
 }
 
 namespace {

@@ -1,5 +1,7 @@
 // What cp.async brings.
 #pragma once
+#include <string>
+
 #include "ir/program.h"
 
 namespace tilewright::analysis {
@@ -7,6 +9,8 @@ namespace tilewright::analysis {
 // Whether cp.async brings the whole of a tile in shared memory from global memory as it lies there: rows of whole
 // 16-byte pieces, aligned on both sides. `to` may be a tile that takes the place of what the copy fills.
 bool comes_by_async_copies(const ir::Copy& c, const ir::Buffer& to, const ir::ProgramTables& program);
+// Why it does not.
+std::string async_misfit(const ir::Copy& c, const ir::Buffer& to, const ir::ProgramTables& program);
 
 // Whether the copy may come in front of the body that it stands in, behind these statements, and of that body's turn
 // before: it fills its tile from global memory in such a way, first of all, from where is known ahead.

@@ -1,5 +1,6 @@
 #include "driver/explain_operations.h"
 
+#include "analysis/async_copies.h"
 #include "analysis/tma.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -199,7 +200,7 @@ class OperationWalk {
       add_once(op.rejected,
                "TMA store through shared memory: TMA does not take the box, or there is no room to stage it");
     if (!tma && !async && from == ir::Space::Global && to == ir::Space::Shared)
-      add_once(op.rejected, "cp.async: " + why_not_async(op));
+      add_once(op.rejected, "cp.async: " + why_not_async(n, op));
   }
   std::string why_not_tma(const ir::Copy& n) const {
     if (!target_.has.tma) return fmt::format("sm_{} has none", target_.arch);
@@ -207,8 +208,9 @@ class OperationWalk {
     const std::string why = l_.plans[number_].why_no_loader();
     return why.empty() ? "its tile belongs to no ring" : "no warp of the block only loads: " + why;
   }
-  std::string why_not_async(const OperationFacts& op) const {
+  std::string why_not_async(const ir::Copy& n, const OperationFacts& op) const {
     if (l_.plans[number_].has_loader()) return "the loops are those of the loader and of the others";
+    if (std::string why = analysis::async_misfit(n, tiles_.buffer(n.to.buffer), tiles_); !why.empty()) return why;
     // The innermost loop whose note there is: notes are few, and stand at loops before what they hold.
     std::string why;
     int best = -1;

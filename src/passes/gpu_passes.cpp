@@ -62,6 +62,7 @@
 #include "passes/tile/spread_pairs.h"
 #include "passes/tile/store_as_made.h"
 #include "passes/tile/sum_copies.h"
+#include "passes/tile/tiles_as_used.h"
 #include "passes/tile/turn_in_registers.h"
 #include "passes/tile/turns_as_atomics.h"
 #include "passes/tile/two_stages.h"
@@ -309,6 +310,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "names of sums become the sums",
      .here = "before rings, whose copies follow indices: what divides them is seen in the sums",
      .run = on_tiles<inline_lets>},
+    {.name = "tiles_as_used",
+     .what = "shared tiles that are used through one view, or in part, are what is used of them",
+     .here = "before all that asks for whole tiles; behind inline_lets, whose sums say where accesses end",
+     .run = on_tiles<tiles_as_used>},
     {.name = "reducers_to_reductions",
      .what = "reducers of maps become fragments and a reduce",
      .here = "before plans, which count the registers that its fragments take",

@@ -255,3 +255,32 @@ def test_accumulators_that_the_first_turn_clears_are_read_at_other_places(how, i
     want = OF_IT[how]((x[:, :32] @ y[:32] * 0.5 + x[:, 32:] @ y[32:]) * 0.5)
     for arch, instruction in (("sm_80", "m16n8k16"), ("sm_90a", "wgmma")):
         _products(arch, main, a, b, want, instruction)
+
+
+@pytest.mark.parametrize("how", ("padded", "reshaped", "of bytes"))
+def test_tiles_that_are_declared_otherwise_come_through_rings(how):
+    @T.prim_func
+    def main(A: T.Tensor((64, 128), "float16"), B: T.Tensor((128, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            if how == "padded":
+                a = T.alloc_shared((64, 72), "float16")
+            elif how == "reshaped":
+                a = T.reshape(T.alloc_shared((64 * 64,), "float16"), (64, 64))
+            else:
+                a = T.view(T.alloc_shared((64, 128), "uint8"), (64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0:64, k * 64 : k * 64 + 64], a[0:64, 0:64])
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a[0:64, 0:64], b, c)
+            T.copy(c, C)
+
+    random = np.random.default_rng(8)
+    a, b = (random.integers(-3, 4, shape).astype("float16") for shape in ((64, 128), (128, 64)))
+    want = a.astype("float32") @ b.astype("float32")
+    for arch, instruction, ring in (("sm_80", "m16n8k16", "cp.async into a ring"), ("sm_90a", "wgmma", "TMA load into a ring")):
+        _products(arch, main, a, b, want, instruction)
+        copies = [o for o in tw.compile(main, target="interpreter").explain(arch, as_json=True)["launches"][0]["operations"] if o["operation"] == "copy"]
+        assert sum(ring in what for o in copies for what in o["becomes"]) == 2, copies
