@@ -41,9 +41,10 @@ void check_hints(const ThreadLowering& p) {
   }
 }
 
-// Products for the matrix unit that are plain multiply-adds, a tenth of the speed or less: of types that it takes, and
-// of two types that it does not take together, which are seldom meant.
+// Products for the matrix unit that are plain multiply-adds, a tenth of the speed or less: of types that it takes, here
+// or on newer devices, and of two types that it does not take together, which are seldom meant.
 void warn_of_slow_gemms(const GpuProgram& p) {
+  constexpr int kNewest = std::numeric_limits<int>::max();
   for (size_t i = 0; i < p.tiles.launches.size(); ++i)
     walk(p.tiles.launches[i].body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
@@ -52,12 +53,13 @@ void warn_of_slow_gemms(const GpuProgram& p) {
       const DType a = operand_type(p.tiles, *g, g->a), b = operand_type(p.tiles, *g, g->b);
       const DType c = p.tiles.buffer(g->c.buffer).type;
       const bool is_for_it = target::mma_for(a, b, c, p.target.arch, g->is_sparse());
-      if (choice.has_instruction() || (!is_for_it && a == b)) return;
+      const bool is_for_newer = target::mma_for(a, b, c, kNewest, g->is_sparse());
+      if (choice.has_instruction() || (!is_for_newer && a == b)) return;
       warn(make_diagnostic(
           Code::GpuSlowGemm, p.tiles.location(s->location),
           fmt::format("this gemm goes element by element, not by the matrix unit: {}", choice.why_not_mma),
-          is_for_it ? "tilewright explain says what became of every operation"
-                    : "copy one operand to a tile of the other's type first"));
+          is_for_it || a == b ? "tilewright explain says what became of every operation"
+                              : "copy one operand to a tile of the other's type first"));
     });
 }
 

@@ -284,3 +284,30 @@ def test_tiles_that_are_declared_otherwise_come_through_rings(how):
         _products(arch, main, a, b, want, instruction)
         copies = [o for o in tw.compile(main, target="interpreter").explain(arch, as_json=True)["launches"][0]["operations"] if o["operation"] == "copy"]
         assert sum(ring in what for o in copies for what in o["becomes"]) == 2, copies
+
+
+@pytest.mark.parametrize("a_type, b_type, instruction", (("float8_e4m3fn", "float8_e4m3fn", "f16.f16"), ("float8_e4m3fn", "float8_e5m2", "f16.f16"), ("bfloat16", "float8_e4m3fn", "bf16.bf16")))
+def test_bytes_that_no_instruction_multiplies_are_widened(a_type, b_type, instruction):
+    torch = pytest.importorskip("torch")
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), a_type), B: T.Tensor((64, 64), b_type), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 32), a_type), T.alloc_shared((64, 32), b_type)
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[0, k * 32], b)
+                T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C)
+
+    types = {"float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2, "bfloat16": torch.bfloat16}
+    random = torch.Generator().manual_seed(0)
+    a, b = (torch.randint(-8, 9, (64, 64), generator=random).float().to(types[t]) for t in (a_type, b_type))
+    want = a.float() @ b.float().T
+    kernel, c = tw.compile(main, target="interpreter"), np.zeros((64, 64), "float32")
+    kernel.simulate(a, b, c, arch="sm_80")
+    assert np.array_equal(c, want.numpy())
+    (gemm,) = (o for o in kernel.explain("sm_80", as_json=True)["launches"][0]["operations"] if o["operation"] == "gemm")
+    assert f"mma.sync m16n8k16.row.col.f32.{instruction}" in gemm["becomes"][0], gemm

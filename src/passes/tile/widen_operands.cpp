@@ -1,0 +1,86 @@
+#include "passes/tile/widen_operands.h"
+
+#include "ir/extent.h"
+#include "ir/operators.h"
+#include "ir/rewrite.h"
+#include "passes/lower/lowering.h"
+#include "passes/schedule/role_code.h"
+#include "target/mma.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+namespace {
+
+bool holds_all_of(DType wide, DType x) { return x == wide || (x.is_float() && x.bits <= 8 && x != e8m0); }
+
+bool has_instruction(DType a, DType b, DType c, int64_t k, const target::GpuTarget& target) {
+  const target::MmaInstruction* i = target::mma_for(a, b, c, target.arch, false, k);
+  return i && k % i->k == 0;
+}
+
+class Operands {
+ public:
+  Operands(TileProgram& p, int32_t launch, const target::GpuTarget& target) : p_(p), launch_(launch), target_(target) {}
+
+  std::optional<Body> widened(const Stmt& s) {
+    const auto* gemm = s.as<Gemm>();
+    if (!gemm || gemm->is_sparse() || !gemm->completion.immediate()) return std::nullopt;
+    const DType a = operand_type(p_, *gemm, gemm->a), b = operand_type(p_, *gemm, gemm->b);
+    const DType c = accumulator(p_.buffer(gemm->c.buffer).type);
+    const size_t rank = gemm->a.extent.size();
+    const int64_t k = rank < 2 ? 0 : constant_int(gemm->a.extent[rank - (gemm->transpose_a ? 2 : 1)]).value_or(0);
+    if (k == 0 || has_instruction(a, b, c, k, target_) || !is_tile(gemm->a) || !is_tile(gemm->b)) return std::nullopt;
+    for (const DType wide : {f16, bf16}) {
+      if (!holds_all_of(wide, a) || !holds_all_of(wide, b) || !has_instruction(wide, wide, c, k, target_)) continue;
+      Body out;
+      Gemm g = *gemm;
+      for (Region* r : {&g.a, &g.b})
+        if (p_.buffer(r->buffer).type != wide) *r = copied(*r, wide, s->location, out);
+      out.push_back(make_stmt(std::move(g), s->location));
+      return out;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool is_tile(const Region& r) const {
+    const Space space = p_.buffer(p_.root(r.buffer)).space;
+    return (space == Space::Shared || space == Space::Fragment) && r.extent.size() >= 2 &&
+           std::ranges::all_of(r.extent, [](const Expr& e) { return constant_int(e).has_value(); });
+  }
+  Region copied(const Region& r, DType wide, LocationId at, Body& out) {
+    const Buffer& narrow = p_.buffer(r.buffer);
+    Buffer tile;
+    tile.name = narrow.name + "_wide", tile.type = wide, tile.space = p_.buffer(p_.root(r.buffer)).space;
+    tile.launch = launch_, tile.location = narrow.location;
+    for (const Expr& e : std::span(r.extent).last(2)) tile.shape.push_back(constant(i32, *constant_int(e)));
+    const BufferId id = p_.new_buffer(std::move(tile));
+    Map m = map_over(p_, p_.buffer(id).shape);
+    const std::vector<Expr> point = point_of(m);
+    std::vector<Expr> from = r.min;
+    for (size_t d = 0; d < 2; ++d) {
+      Expr& index = from[from.size() - 2 + d];
+      index = add(index, cast(point[d], index->type));
+    }
+    m.body = {make_stmt(Store{{id, point}, cast(load(r.buffer, from, p_.buffer(r.buffer).type), wide)}, at)};
+    out.push_back(make_stmt(std::move(m), at));
+    return whole(id, p_);
+  }
+
+  TileProgram& p_;
+  const int32_t launch_;
+  const target::GpuTarget& target_;
+};
+
+}  // namespace
+
+void widen_operands(TileProgram& program, const target::GpuTarget& target) {
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    Operands operands(program, static_cast<int32_t>(i), target);
+    program.launches[i].body = rewrite(program.launches[i].body, [&](const Stmt& s) { return operands.widened(s); });
+  }
+}
+
+}  // namespace tilewright::passes
