@@ -1,5 +1,6 @@
 #include "passes/tile/widen_operands.h"
 
+#include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -22,7 +23,21 @@ bool has_instruction(DType a, DType b, DType c, int64_t k, const target::GpuTarg
 
 class Operands {
  public:
-  Operands(TileProgram& p, int32_t launch, const target::GpuTarget& target) : p_(p), launch_(launch), target_(target) {}
+  Operands(TileProgram& p, int32_t launch, const target::GpuTarget& target)
+      : p_(p), launch_(launch), target_(target), room_(target.shared_bytes) {
+    const Body& body = p.launches[static_cast<size_t>(launch)].body;
+    std::map<BufferId, int64_t> stages;
+    walk(body, [&](const Stmt& s) {
+      const auto* loop = s.as<For>();
+      if (!loop || loop->kind != LoopKind::Pipelined) return;
+      walk(loop->body, [&](const Stmt& x) {
+        if (const auto* copy = x.as<Copy>()) stages[p.root(copy->to.buffer)] = std::max<int64_t>(loop->stages, 1);
+      });
+    });
+    for (BufferId id : used_roots(body, p))
+      if (p.buffer(id).space == Space::Shared)
+        room_ -= bytes_on_chip(p.buffer(id)) * (stages.contains(id) ? stages[id] : 1);
+  }
 
   std::optional<Body> widened(const Stmt& s) {
     const auto* gemm = s.as<Gemm>();
@@ -34,6 +49,12 @@ class Operands {
     if (k == 0 || has_instruction(a, b, c, k, target_) || !is_tile(gemm->a) || !is_tile(gemm->b)) return std::nullopt;
     for (const DType wide : {f16, bf16}) {
       if (!holds_all_of(wide, a) || !holds_all_of(wide, b) || !has_instruction(wide, wide, c, k, target_)) continue;
+      int64_t more = 0;  // shared memory
+      for (const Region* r : {&gemm->a, &gemm->b})
+        if (p_.buffer(r->buffer).type != wide && p_.buffer(p_.root(r->buffer)).space == Space::Shared)
+          more += elements_of(*r) * wide.bits / 8;
+      if (more > room_) continue;
+      room_ -= more;
       Body out;
       Gemm g = *gemm;
       for (Region* r : {&g.a, &g.b})
@@ -45,6 +66,11 @@ class Operands {
   }
 
  private:
+  static int64_t elements_of(const Region& r) {
+    int64_t n = 1;
+    for (const Expr& e : r.extent) n *= *constant_int(e);
+    return n;
+  }
   bool is_tile(const Region& r) const {
     const Space space = p_.buffer(p_.root(r.buffer)).space;
     return (space == Space::Shared || space == Space::Fragment) && r.extent.size() >= 2 &&
@@ -72,6 +98,7 @@ class Operands {
   TileProgram& p_;
   const int32_t launch_;
   const target::GpuTarget& target_;
+  int64_t room_;  // bytes of shared memory beside the launch's tiles, with the stages of their loops
 };
 
 }  // namespace

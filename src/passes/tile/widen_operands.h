@@ -7,7 +7,8 @@ namespace tilewright::passes {
 
 // A gemm on chip without an instruction for its types or its depth, where one for float16 or bfloat16 has every value
 // of both operands (floats of eight bits and less): each operand that is narrower is copied to a tile of that type in
-// front of it. The products are the same, for they are exact in what instructions add up in.
+// front of it, where shared memory has room. The products are the same, for they are exact in what instructions add up
+// in.
 void widen_operands(ir::TileProgram& program, const target::GpuTarget& target);
 
 }  // namespace tilewright::passes
