@@ -7,10 +7,10 @@ typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 __device__ __forceinline__ float f32_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-__device__ __forceinline__ float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
 __device__ __forceinline__ void __bfloat1622float2(float* to, const uint16_t* from) {
-  to[0] = load_bf16(from[0]);
-  to[1] = load_bf16(from[1]);
+  const uint32_t pair = *(const uint32_t*)from;
+  to[0] = f32_of_bits(pair << 16);
+  to[1] = f32_of_bits(pair & 0xffff0000u);
 }
 __device__ __forceinline__ void __float22bfloat162_rn(uint16_t* to, float first, float second) {
   uint32_t pair;
