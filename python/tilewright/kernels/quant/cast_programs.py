@@ -8,7 +8,7 @@ import tilewright.language as T
 
 from ..programs import Family
 from .formats import WORDS, code_in_words, e2m1_code, e2m1_value, e4m3_of_e2m1, e5m6_code, e5m6_value, part_of_word
-from .scales import LARGEST, LEAST, exponent_at, given_scales, scale_and_inverse, scale_at, write_scale, written_scales
+from .scales import LARGEST, LEAST, exponent_at, given_scales, scale_and_inverse, scale_at, write_scale, write_scales, written_scales
 
 _LANES = 8  # neighbouring elements that stay together: 16 bytes of bfloat16, a word of e2m1, three of e5m6
 
@@ -39,6 +39,20 @@ def written_values(fmt, rows, columns):
     return T.Tensor((rows, columns), "float8_e4m3fn")
 
 
+def dealt(shape, near, threads):
+    """Who has what of (rows, groups, eights, lanes): `near` neighbouring threads share a group, its eights in turns, so that
+    what they ask for at once lies together and what is known of a group is exchanged by few; None where some are left over."""
+    rows, groups, eights, lanes = shape
+    if rows * groups * near % threads or eights % near:
+        return None
+
+    def deal(i, g, w, j):
+        at = (i * groups + g) * near + w % near
+        return at % threads, (at // threads * (eights // near) + w // near) * lanes + j
+
+    return T.Fragment(shape, deal)
+
+
 @T.macro
 def write_values(Q, x, inverse, t0, c0, fmt, one_for_rows):
     """Stores x times the inverse scales of its groups, narrowed, from row t0 and column c0 on."""
@@ -58,16 +72,25 @@ def write_values(Q, x, inverse, t0, c0, fmt, one_for_rows):
             for i, g, w, j in T.Parallel(rows, groups, eights, lanes):
                 parts[i, g, w, j] = part_of_word(fmt, codes[i, g, w, j], j, k)
             T.reduce_bitor(parts, word, dim=3)
-        for i, g, w in T.Parallel(rows, groups, eights):
-            for k, word in enumerate(words):
-                Q[t0 + i, (c0 // lanes + g * eights + w) * WORDS[fmt] + k] = word[i, g, w]
+        if len(words) == 1:
+            for i, g, w in T.Parallel(rows, groups, eights):
+                Q[t0 + i, c0 // lanes + g * eights + w] = words[0][i, g, w]
+        else:  # Every third word at a time would write each sector of 32 bytes three times: rows are put together first.
+            lying = T.alloc_shared((rows, groups * eights * len(words)), "uint32")
+            for i, g, w in T.Parallel(rows, groups, eights):
+                for k, word in enumerate(words):
+                    lying[i, (g * eights + w) * len(words) + k] = word[i, g, w]
+            for i, n in T.Parallel(*lying.shape):
+                Q[t0 + i, c0 // lanes * len(words) + n] = lying[i, n]
 
 
 @Family
-def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode):
-    """A scale for `group` columns of each row. x: the format of the values; given: () for floats, (rows, columns, packed) of
-    the blocks whose scales they have; mode: "both", "scales" alone, or "values" with scales that are there."""
-    tokens, hidden = T.dynamic("tokens, hidden")
+def per_token(x, given, fmt, group, groups, rows, threads, near, whole, rounded, packed, mode):
+    """A scale for `group` columns of each row, or for `whole` rows of as many. x: the format of the values; given: () for
+    floats, (rows, columns, packed) of the blocks whose scales they have; near: threads that share a group; mode: "both",
+    "scales" alone, or "values" with scales that are there."""
+    tokens = T.dynamic("tokens")
+    hidden = group if whole else T.dynamic("hidden")
     block_rows, block_columns, given_packed = given or (1, 1, False)
     number = T.ceildiv(hidden, group)
     of_factor = math.gcd(block_columns, group)  # columns of a group that have one scale in any case
@@ -77,21 +100,15 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
         X: given_values(x, tokens, hidden),
         X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
         Q: written_values(fmt, tokens, hidden),
-        scales: written_scales(tokens, number, packed),
+        scales: written_scales(tokens, number, packed, by_words=True),
     ):
         with T.Kernel(T.ceildiv(hidden, groups * group), T.ceildiv(tokens, rows), threads=threads) as (bx, by):
             t0, c0 = by * rows, bx * groups * group
             values = T.alloc_fragment((rows, groups, group // _LANES, _LANES), "float32")
             inverse = T.alloc_fragment((rows, groups), "float32")
-            # A thread has a group of e2m1, whose codes are up to 16 bytes, or eights of a row.
-            unit = group if fmt == "e2m1" and group <= 32 else _LANES
-            if rows * groups * group // unit % threads == 0:
-
-                def deal(i, g, w, j):
-                    at = (i * groups + g) * group + w * _LANES + j
-                    return at // unit % threads, at // (unit * threads) * unit + at % unit
-
-                T.annotate_layout({values: T.Fragment(values.shape, deal)})
+            deal = dealt(values.shape, near, threads)
+            if deal is not None:
+                T.annotate_layout({values: deal})
             # Scales that are there are asked for in front of the values.
             if given:
                 factor = T.alloc_fragment((rows, groups, group // of_factor), "float32")
@@ -113,11 +130,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, rounded, packed, mode
                 largest = T.alloc_fragment((rows, groups, group // _LANES), "float32")
                 T.reduce_absmax(values, largest, dim=3)
                 T.reduce_max(largest, inverse, dim=2)
-                for i, g in T.Parallel(rows, groups):
-                    scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
-                    if bx * groups + g < number:
-                        write_scale(scales, t0 + i, bx * groups + g, number, scale, packed)
-                    inverse[i, g] = of_scale
+                write_scales(scales, inverse, t0, bx * groups, number, fmt, rounded, packed)
             if mode != "scales":
                 write_values(Q, values, inverse, t0, c0, fmt, False)
 
@@ -275,7 +288,7 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
         X: given_values(x, tokens, hidden),
         X_scales: given_scales(T.ceildiv(tokens, block_rows), T.ceildiv(hidden, block_columns), given_packed),
         Q: written_values(fmt, tokens, hidden),
-        scales: written_scales(tokens, 1, packed),
+        scales: written_scales(tokens, 1, packed, by_words=True),
     ):
         with T.Kernel(tokens, threads=threads) as t:
             values = T.alloc_fragment(shape, "float32")
@@ -289,10 +302,7 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
                     read(values, X, X_scales, t, step * columns)
                     T.reduce_absmax(values, of_eight, dim=3)
                     T.reduce_max(of_eight, inverse, dim=2, clear=False)
-                for i, g in T.Parallel(1, 1):
-                    scale, of_scale = scale_and_inverse(inverse[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
-                    write_scale(scales, t, 0, 1, scale, packed)
-                    inverse[i, g] = of_scale
+                write_scales(scales, inverse, t, 0, 1, fmt, rounded, packed)
             if mode != "scales":
                 for step in T.serial(T.ceildiv(hidden, columns)):
                     read(values, X, X_scales, t, step * columns)

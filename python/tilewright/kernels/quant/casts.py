@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..arguments import QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, is_power_of_two, refuse_option
@@ -81,18 +83,31 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
         check(function, "sf", scales, (torch.float32,), shape=(tokens, number), compact=False)
         written = scales
     else:
-        scales, written = where.made(tokens, number, values.device)
+        scales, written = where.made(tokens, number, values.device, by_words=True)
     made, stored = made_values(fmt, tokens if mode != "scales" else 0, hidden, values.device)
     if tokens and hidden:
         options.update(fmt=fmt, group=group, rounded=bool(rounded), packed=where.packed, mode=mode)
         if hidden == group and hidden > 256:
             _rows(values, given_scales, stored, written, hidden, options)
         else:
-            groups = max(1, 128 // group)
-            programs.per_token(values, groups=groups, rows=32 if groups * group == 128 else 16, threads=128, **options)(
-                values, given_scales, stored if mode != "scales" else None, written
+            columns = columns_of_block(hidden, 4 * group if where.packed and number > 1 else group)
+            kernel = programs.per_token(
+                values,
+                groups=columns // group,
+                rows=max(1, 4096 // columns),
+                threads=128,
+                near=math.gcd(group // 8, 4),
+                whole=False,
+                **options,
             )
+            kernel(values, given_scales, stored if mode != "scales" else None, written)
     return made, scales
+
+
+def columns_of_block(hidden, least):
+    """Columns of a row that a block of the grid has, a multiple of `least`: many, since neighbours in memory are best asked for
+    at once, but with few behind the last."""
+    return min((least << n for n in range(10, -1, -1) if least << n <= max(least, 1024)), key=lambda n: ceil_div(hidden, n) * n)
 
 
 def threads_of_row(hidden, most):
@@ -107,8 +122,10 @@ def _rows(values, given_scales, stored, written, hidden, options):
         kernel = programs_of_rows(values, **{n: v for n, v in options.items() if n != "group"})
     else:
         of_many = 128 if options["fmt"] == "e5m6" else 256  # there is more to compute, which more columns a thread hide
-        threads = threads_of_row(hidden, 128 if hidden <= 4096 else of_many if hidden <= 8192 else 512)
-        kernel = programs.per_token(values, groups=1, rows=max(1, 4096 // hidden), threads=threads, **options)
+        threads, rows = threads_of_row(hidden, 128 if hidden <= 4096 else of_many if hidden <= 8192 else 512), max(1, 4096 // hidden)
+        kernel = programs.per_token(
+            values, groups=1, rows=rows, threads=threads, near=max(1, threads // rows), whole=True, **options
+        )
     kernel(values, given_scales, stored if options["mode"] != "scales" else None, written)
 
 

@@ -21,8 +21,8 @@ class Scales(NamedTuple):
     in_columns: bool
     packed: bool
 
-    def made(self, rows, columns, device):
-        """(the tensor for so many blocks, what a kernel writes of it)."""
+    def made(self, rows, columns, device, by_words=False):
+        """(the tensor for so many blocks, what a kernel writes of it: of packed ones bytes, or words)."""
         if not self.packed:
             if not self.in_columns:
                 made = torch.empty((rows, columns), dtype=torch.float32, device=device)
@@ -31,8 +31,10 @@ class Scales(NamedTuple):
             return made, made
         words = ceil_div(columns, 4)
         buffer = torch.empty((words, align(rows, 4)), dtype=torch.int32, device=device)
-        written = buffer.view(torch.uint8).view(words, buffer.shape[1], 4).permute(1, 0, 2)[:rows]
-        return buffer[:, :rows].T, written
+        made = buffer[:, :rows].T
+        if by_words:
+            return made, made.view(torch.uint32)
+        return made, buffer.view(torch.uint8).view(words, buffer.shape[1], 4).permute(1, 0, 2)[:rows]
 
 
 def layout(function, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0):
@@ -49,9 +51,11 @@ def layout(function, use_tma_aligned_col_major_sf, round_sf, use_packed_ue8m0):
 # ---- in programs
 
 
-def written_scales(rows, columns, packed):
-    """The parameter of a program for scales that it writes, of as many blocks."""
+def written_scales(rows, columns, packed, by_words=False):
+    """The parameter of a program for scales that it writes, of as many blocks; by_words: packed ones four at once."""
     row, column = T.dynamic("scale_row, scale_column")
+    if packed and by_words:
+        return T.StridedTensor((rows, T.ceildiv(columns, 4)), (row, column), "uint32")
     if packed:
         return T.StridedTensor((rows, T.ceildiv(columns, 4), 4), (row, column, 1), "uint8")
     return T.StridedTensor((rows, columns), (row, column), "float32")
@@ -67,6 +71,31 @@ def write_scale(scales, row, column, number, scale, packed):
                 scales[row, column // 4, column % 4 + behind] = T.uint8(0)
     else:
         scales[row, column] = scale
+
+
+@T.macro
+def write_scales(scales, magnitudes, row, column, number, fmt, rounded, packed):
+    """Stores the scales of largest magnitudes (rows, groups), from `row` and `column` of `number` on, and leaves their inverses
+    in them. Packed ones of a row are written four at once: `column` and the groups are multiples of four, or there is one."""
+    rows, groups = magnitudes.shape
+    if packed:
+        of_word = min(groups, 4)
+        exponents = T.alloc_fragment((rows, groups), "uint32")
+        words = T.alloc_fragment((rows, groups // of_word), "uint32")
+        for i, g in T.Parallel(rows, groups):
+            exponent, inverse = scale_and_inverse(magnitudes[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+            placed = T.cast(exponent, "uint32") << T.cast(g % 4 * 8, "uint32")
+            exponents[i, g] = T.if_then_else(column + g < number, placed, T.uint32(0))
+            magnitudes[i, g] = inverse
+        T.reduce_bitor(T.reshape(exponents, (rows, groups // of_word, of_word)), words, dim=2)
+        for i, n in T.Parallel(rows, groups // of_word):
+            scales[row + i, column // 4 + n] = words[i, n]
+    else:
+        for i, g in T.Parallel(rows, groups):
+            scale, inverse = scale_and_inverse(magnitudes[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+            if column + g < number:
+                scales[row + i, column + g] = scale
+            magnitudes[i, g] = inverse
 
 
 def scale_and_inverse(magnitude, least, largest, rounded, packed):
