@@ -130,7 +130,7 @@ def per_token(x, given, fmt, group, groups, rows, threads, near, whole, rounded,
                 largest = T.alloc_fragment((rows, groups, group // _LANES), "float32")
                 T.reduce_absmax(values, largest, dim=3)
                 T.reduce_max(largest, inverse, dim=2)
-                write_scales(scales, inverse, t0, bx * groups, number, fmt, rounded, packed)
+                write_scales(scales, inverse, t0, bx * groups, number, LEAST[fmt], LARGEST[fmt], rounded, packed)
             if mode != "scales":
                 write_values(Q, values, inverse, t0, c0, fmt, False)
 
@@ -302,7 +302,7 @@ def per_long_row(x, given, fmt, rounded, packed, mode, columns=4096, threads=256
                     read(values, X, X_scales, t, step * columns)
                     T.reduce_absmax(values, of_eight, dim=3)
                     T.reduce_max(of_eight, inverse, dim=2, clear=False)
-                write_scales(scales, inverse, t, 0, 1, fmt, rounded, packed)
+                write_scales(scales, inverse, t, 0, 1, LEAST[fmt], LARGEST[fmt], rounded, packed)
             if mode != "scales":
                 for step in T.serial(T.ceildiv(hidden, columns)):
                     read(values, X, X_scales, t, step * columns)

@@ -74,7 +74,7 @@ def write_scale(scales, row, column, number, scale, packed):
 
 
 @T.macro
-def write_scales(scales, magnitudes, row, column, number, fmt, rounded, packed):
+def write_scales(scales, magnitudes, row, column, number, least, largest, rounded, packed):
     """Stores the scales of largest magnitudes (rows, groups), from `row` and `column` of `number` on, and leaves their inverses
     in them. Packed ones of a row are written four at once: `column` and the groups are multiples of four, or there is one."""
     rows, groups = magnitudes.shape
@@ -83,7 +83,7 @@ def write_scales(scales, magnitudes, row, column, number, fmt, rounded, packed):
         exponents = T.alloc_fragment((rows, groups), "uint32")
         words = T.alloc_fragment((rows, groups // of_word), "uint32")
         for i, g in T.Parallel(rows, groups):
-            exponent, inverse = scale_and_inverse(magnitudes[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+            exponent, inverse = scale_and_inverse(magnitudes[i, g], least, largest, rounded, packed)
             placed = T.cast(exponent, "uint32") << T.cast(g % 4 * 8, "uint32")
             exponents[i, g] = T.if_then_else(column + g < number, placed, T.uint32(0))
             magnitudes[i, g] = inverse
@@ -92,7 +92,7 @@ def write_scales(scales, magnitudes, row, column, number, fmt, rounded, packed):
             scales[row + i, column // 4 + n] = words[i, n]
     else:
         for i, g in T.Parallel(rows, groups):
-            scale, inverse = scale_and_inverse(magnitudes[i, g], LEAST[fmt], LARGEST[fmt], rounded, packed)
+            scale, inverse = scale_and_inverse(magnitudes[i, g], least, largest, rounded, packed)
             if column + g < number:
                 scales[row + i, column + g] = scale
             magnitudes[i, g] = inverse

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..arguments import QuantTensor, ceil_div, check, check_multiple, check_option, check_pair, refuse_option
 from . import swiglu_programs as programs
-from .casts import _NAMES, threads_of_row
+from .casts import _NAMES, columns_of_block, threads_of_row
 from .scales import LEAST, layout
 
 
-def _forward(x, group, **options):
-    threads = threads_of_row(group, 128 if group <= 2048 else 256 if group <= 8192 else 512)
-    return programs.forward(x, x=_NAMES[x.dtype], group=group, rows=min(max(1, 4096 // group), 32), threads=threads, **options)
+def _forward(x, hidden, group, **options):
+    if group == hidden:
+        threads, rows = threads_of_row(group, 128 if group <= 2048 else 256 if group <= 8192 else 512), min(max(1, 4096 // group), 32)
+        groups, near = 1, max(1, threads // rows)
+    else:
+        columns = columns_of_block(hidden, 4 * group if options["packed"] else group)
+        threads, rows, groups, near = 128, 4096 // columns, columns // group, 4
+    return programs.forward(x, x=_NAMES[x.dtype], group=group, groups=groups, rows=rows, near=near, threads=threads, **options)
 
 
 def fused_swiglu_quant_fp8(gate: torch.Tensor, up: torch.Tensor) -> QuantTensor:
@@ -26,7 +33,7 @@ def fused_swiglu_quant_fp8(gate: torch.Tensor, up: torch.Tensor) -> QuantTensor:
     out = torch.empty((tokens, hidden), dtype=torch.float8_e4m3fn, device=gate.device)
     scales = torch.empty((tokens, 1), dtype=torch.float32, device=gate.device)
     if out.numel():
-        kernel = _forward(gate, hidden, weighted=False, masked=False, clamped=False, counted=False, rounded=False, packed=False)
+        kernel = _forward(gate, hidden, hidden, weighted=False, masked=False, clamped=False, counted=False, rounded=False, packed=False)
         kernel(gate, up, out, scales, None, None, None, None, 0.0, LEAST["e4m3"])
     return out, scales
 
@@ -73,10 +80,11 @@ def swiglu_forward_and_per_token_cast(
             refuse_option(name, "clamped_count counts what swiglu_clamp_value changes", "pass that too")
         check(name, "clamped_count", clamped_count, (torch.int64,), shape=(3,))
     out = torch.empty((tokens, hidden), dtype=torch.float8_e4m3fn, device=x.device)
-    scales, written = where.made(tokens, ceil_div(hidden, num_per_channels), x.device)
+    scales, written = where.made(tokens, ceil_div(hidden, num_per_channels), x.device, by_words=True)
     if out.numel():
         kernel = _forward(
             x,
+            hidden,
             num_per_channels,
             weighted=topk_weights is not None,
             masked=pos_to_expert is not None,
@@ -135,11 +143,14 @@ def swiglu_backward_and_per_token_cast(
     narrow, narrow_scales = torch.empty_like(values), torch.empty_like(scales)
     weight_grad = torch.zeros_like(weight)
     if rows:
+        groups = math.gcd(hidden // num_per_channels, 1024 // num_per_channels)
         kernel = programs.backward(
             values,
             gradient=_NAMES[gradient.dtype],
             group=num_per_channels,
-            rows=2048 // num_per_channels,
+            groups=groups,
+            rows=2048 // (groups * num_per_channels),
+            near=num_per_channels // 16,
             clamped=swiglu_clamp_value is not None,
             rounded=bool(round_sf),
         )
