@@ -223,8 +223,10 @@ def lossless(block, given, in_columns, packed, threads=256):
     hidden = words_of_row * _LANES
     (rows, columns), (block_rows, block_columns, given_packed) = block, given
     groups = max(1, 128 // columns) if rows > 1 else max(1, 1024 // columns)
-    eights, down = columns // _LANES, max(rows, 16 if rows == 1 else 1) // rows  # blocks of the grid hold some rows of blocks
+    down = max(rows, 16 if rows == 1 else 1) // rows  # blocks of the grid hold some rows of blocks
     height, number = rows * down, T.ceildiv(hidden, columns)
+    words = math.gcd(block_columns // _LANES, 2)  # that have one scale, and are read at once
+    parts = columns // (words * _LANES)
 
     @T.prim_func
     def per_block_cast_lossless(
@@ -234,33 +236,36 @@ def lossless(block, given, in_columns, packed, threads=256):
         scales: written_scales(T.ceildiv(tokens, rows), number, packed),
     ):
         with T.Kernel(T.ceildiv(hidden, groups * columns), T.ceildiv(tokens, height), threads=threads) as (bx, by):
-            words = T.alloc_fragment((down, rows, groups, eights), "uint32")
-            exponents = T.alloc_fragment((down, rows, groups, eights), "int32")
-            exponents_or_most = T.alloc_fragment((down, rows, groups, eights), "int32")
-            of_eights = T.alloc_fragment((down, groups, eights), "int32")
-            largest = T.alloc_fragment((down, groups), "int32")
-            least = T.alloc_fragment((down, groups), "int32")
-            for b, i, g, w in T.Parallel(down, rows, groups, eights):
-                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * _LANES
-                words[b, i, g, w] = X[t, c // _LANES]
+            codes = T.alloc_fragment((down, rows, groups, parts, words), "uint32")
+            exponents = T.alloc_fragment((down, rows, groups, parts), "int32")
+            # The largest exponent, and the largest of what the least is negative: one reduction.
+            both = T.alloc_fragment((down, rows, groups, parts, 2), "int32")
+            of_parts = T.alloc_fragment((down, groups, parts, 2), "int32")
+            most = T.alloc_fragment((down, groups, 2), "int32")
+            lowest = T.alloc_fragment((down, groups), "int32")
+            for b, i, g, w in T.Parallel(down, rows, groups, parts):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns + w * words * _LANES
                 inside = T.logical_and(t < tokens, c < hidden)
                 exponents[b, i, g, w] = T.if_then_else(
-                    inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), 0
+                    inside, exponent_at(X_scales, t // block_rows, c // block_columns, given_packed), -1
                 )
-                exponents_or_most[b, i, g, w] = T.if_then_else(inside, exponents[b, i, g, w], 255)
-            T.reduce_max(exponents, of_eights, dim=1)
-            T.reduce_max(of_eights, largest, dim=2)
-            T.reduce_min(exponents_or_most, of_eights, dim=1)
-            T.reduce_min(of_eights, least, dim=2)
+            for b, i, g, w, k in T.Parallel(down, rows, groups, parts, words):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns // _LANES + w * words + k
+                codes[b, i, g, w, k] = X[t, c]
+            for b, i, g, w, k in T.Parallel(down, rows, groups, parts, 2):
+                exponent = exponents[b, i, g, w]
+                both[b, i, g, w, k] = T.if_then_else(exponent < 0, -255, T.if_then_else(k == 0, exponent, -exponent))
+            T.reduce_max(both, of_parts, dim=1)
+            T.reduce_max(of_parts, most, dim=2)
             for b, g in T.Parallel(down, groups):
-                largest[b, g] = T.max(largest[b, g] - 6, 0)
-                scale = T.cast(largest[b, g], "uint8") if packed else T.reinterpret(largest[b, g] << 23, "float32")
+                lowest[b, g] = T.max(most[b, g, 0] - 6, 0)
+                scale = T.cast(lowest[b, g], "uint8") if packed else T.reinterpret(lowest[b, g] << 23, "float32")
                 if (bx * groups + g) * columns < hidden:
                     write_scale(scales, by * down + b, bx * groups + g, number, scale, packed)
-                T.device_assert(least[b, g] + 5 >= largest[b, g], "scales of a block are too far apart for e4m3")
-            for b, i, g, w, half in T.Parallel(down, rows, groups, eights, 2):
-                t, c = by * height + b * rows + i, (bx * groups + g) * columns // 4 + 2 * w + half
-                Q[t, c] = e4m3_of_e2m1(words[b, i, g, w], half, exponents[b, i, g, w] - largest[b, g])
+                T.device_assert(5 - most[b, g, 1] >= lowest[b, g], "scales of a block are too far apart for e4m3")
+            for b, i, g, w, k, half in T.Parallel(down, rows, groups, parts, words, 2):
+                t, c = by * height + b * rows + i, (bx * groups + g) * columns // 4 + (w * words + k) * 2 + half
+                Q[t, c] = e4m3_of_e2m1(codes[b, i, g, w, k], half, exponents[b, i, g, w] - lowest[b, g])
 
     return per_block_cast_lossless
 
