@@ -14,6 +14,7 @@ _FLOATS = (torch.bfloat16, torch.float32)
 _NARROW = {torch.float8_e4m3fn: "e4m3", torch.int8: "e2m1"}
 _RESULTS = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _NAMES = {torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float8_e4m3fn: "float8_e4m3fn"}
+_LINE = 128  # bytes that threads which share a group ask for at once, if the group has as many
 _ON_CHIP = 16384  # columns of a row that stay in registers
 
 
@@ -90,13 +91,14 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
         if hidden == group and hidden > 256:
             _rows(values, given_scales, stored, written, hidden, options)
         else:
-            columns = columns_of_block(hidden, 4 * group if where.packed and number > 1 else group)
+            by_thread = fmt == "e2m1" and group <= 32  # a thread has a group, which is more to compute than to wait for
+            columns = columns_of_block(hidden, 4 * group if where.packed and number > 1 else group, 128 if by_thread else 1024)
             kernel = programs.per_token(
                 values,
                 groups=columns // group,
                 rows=max(1, 4096 // columns),
                 threads=128,
-                near=math.gcd(group // 8, 4),
+                near=1 if by_thread else math.gcd(group // 8, _LINE // 8 // values.element_size()),
                 whole=False,
                 **options,
             )
@@ -104,10 +106,10 @@ def _per_token(function, x, fmt, group, x_block_size, in_columns, rounded, packe
     return made, scales
 
 
-def columns_of_block(hidden, least):
+def columns_of_block(hidden, least, most):
     """Columns of a row that a block of the grid has, a multiple of `least`: many, since neighbours in memory are best asked for
     at once, but with few behind the last."""
-    return min((least << n for n in range(10, -1, -1) if least << n <= max(least, 1024)), key=lambda n: ceil_div(hidden, n) * n)
+    return min((least << n for n in range(10, -1, -1) if least << n <= max(least, most)), key=lambda n: ceil_div(hidden, n) * n)
 
 
 def threads_of_row(hidden, most):

@@ -11,10 +11,11 @@ def e2m1_code(value):
     """The four bits of the nearest e2m1, ties to the even mantissa; what is beyond 6, and NaN, is 6."""
     magnitude = T.min(T.abs(value), 6.0)
     # Numbers are 0.5 apart below 2, 1 below 4, then 2: so are float32 from 2^22, 2^23 and 2^24 on, to which a sum is rounded.
-    # The last bits of the sum are how many steps there are to the number, which are two fewer for each power of two above 1.
+    # The last bits of the sum are how many steps there are to the number, which are two fewer for each power of two above 1:
+    # power >> 22 is two for each, and two too few in its last bits for 1, whence the 1 behind 2^22, which is two steps.
     power = T.reinterpret(T.max(magnitude, 1.0), "uint32") & T.uint32(0x7F800000)
-    steps = T.reinterpret(T.fma(T.reinterpret(power, "float32"), T.float32(2**22), magnitude), "uint32")
-    return ((steps + (power >> 22) + 2) & 7) | ((T.reinterpret(value, "uint32") >> 28) & 8)
+    steps = T.reinterpret(T.fma(T.reinterpret(power, "float32"), T.float32(2**22 + 1), magnitude), "uint32")
+    return ((steps + (power >> 22)) & 7) | ((T.reinterpret(value, "uint32") >> 28) & 8)
 
 
 def e2m1_value(code):
