@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+
 import tilewright.language as T
 
-from ..programs import Family
+from ..programs import Family, range_of
 from .gated import limited, silu_times
 from .scales import LARGEST, LEAST, scale_and_inverse
 
 _ROWS = 128  # of a block of the grid
 _LANES = 8  # neighbouring columns of a thread that turns them
+
+
+def largest_of(terms):
+    """The largest of terms of a program."""
+    return functools.reduce(T.max, terms)
 
 
 @T.macro
@@ -74,7 +81,8 @@ def per_channel(x, group, gathered, gated, clamped, rounded, lanes, columns=64, 
     """A scale for each column of `group` rows, in e4m3. gathered: row t of the result is row pos[t] of X, or zeros; gated:
     SwiGLU of two halves of bfloat16 comes first; lanes: neighbouring columns of a thread."""
     tokens, source, hidden = T.dynamic("tokens, source, hidden")
-    down, vectors = _ROWS // group, columns // lanes
+    down, vectors, warps = _ROWS // group, columns // lanes, threads // 32
+    of_warp = 32 // vectors  # rows that a warp has at once
     shape = (_ROWS, vectors, lanes)
 
     @T.prim_func
@@ -100,21 +108,26 @@ def per_channel(x, group, gathered, gated, clamped, rounded, lanes, columns=64, 
                         row_of[i] = T.if_then_else(row >= 0, row, source)  # behind the last row: zeros
                 for i, w, j in T.Parallel(*shape):
                     values[i, w, j] = X[row_of[i] if gathered else t0 + i, 0, c0 + w * lanes + j]
-            # Threads have a few rows of many columns each; what becomes of a column's largest magnitude, one has.
+            # A thread has a few rows of its columns, a warp a few more; what becomes of a column's largest magnitude, one has.
             sizes = T.alloc_fragment(shape, "float32")
-            largest = T.alloc_fragment((down, vectors, lanes), "float32")
+            of_threads = T.alloc_fragment((down, warps * of_warp, vectors, lanes), "float32")
+            of_warps = T.alloc_fragment((down, warps, vectors, lanes), "float32")
+            parts = T.alloc_shared((down, warps, vectors, lanes), "float32")
             inverse = T.alloc_shared((down, vectors, lanes), "float32")
             for i, w, j in T.Parallel(*shape):
                 sizes[i, w, j] = T.cast(values[i, w, j], "float32")
-            T.reduce_absmax(T.reshape(sizes, (down, group, vectors, lanes)), largest, dim=1)
-            T.copy(largest, inverse)
+            T.reduce_absmax(T.reshape(sizes, (down, group // (warps * of_warp), warps * of_warp, vectors, lanes)), of_threads, dim=1)
+            T.reduce_max(T.reshape(of_threads, (down, warps, of_warp, vectors, lanes)), of_warps, dim=2)
+            T.copy(of_warps, parts)
             for b, w, j in T.Parallel(down, vectors, lanes):
-                scale, of_scale = scale_and_inverse(inverse[b, w, j], LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
+                size = largest_of([parts[b, n, w, j] for n in range_of(warps)])
+                scale, of_scale = scale_and_inverse(size, LEAST["e4m3"], LARGEST["e4m3"], rounded, False)
                 scales[by * down + b, c0 + w * lanes + j] = scale
                 inverse[b, w, j] = of_scale
+            for i, w, j in T.Parallel(*shape):  # again, for two at a time: kept since then they would be twice the registers
+                sizes[i, w, j] = T.cast(values[i, w, j], "float32")
             for i, w, j in T.Parallel(*shape):
-                scaled_value = T.cast(values[i, w, j], "float32") * inverse[i // group, w, j]
-                Q[t0 + i, c0 + w * lanes + j] = T.cast(scaled_value, "float8_e4m3fn")
+                Q[t0 + i, c0 + w * lanes + j] = T.cast(sizes[i, w, j] * inverse[i // group, w, j], "float8_e4m3fn")
 
     return per_channel_cast
 
