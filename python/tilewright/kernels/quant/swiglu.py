@@ -17,8 +17,8 @@ def _forward(x, hidden, group, **options):
         threads, rows = threads_of_row(group, 128 if group <= 2048 else 256 if group <= 8192 else 512), min(max(1, 4096 // group), 32)
         groups, near = 1, max(1, threads // rows)
     else:
-        columns = columns_of_block(hidden, 4 * group if options["packed"] else group)
-        threads, rows, groups, near = 128, 4096 // columns, columns // group, 4
+        columns = columns_of_block(hidden, 4 * group if options["packed"] else group, 512)
+        threads, rows, groups, near = 64, 2048 // columns, columns // group, 4
     return programs.forward(x, x=_NAMES[x.dtype], group=group, groups=groups, rows=rows, near=near, threads=threads, **options)
 
 
@@ -143,7 +143,7 @@ def swiglu_backward_and_per_token_cast(
     narrow, narrow_scales = torch.empty_like(values), torch.empty_like(scales)
     weight_grad = torch.zeros_like(weight)
     if rows:
-        groups = math.gcd(hidden // num_per_channels, 1024 // num_per_channels)
+        groups = math.gcd(hidden // num_per_channels, 256 // num_per_channels)
         kernel = programs.backward(
             values,
             gradient=_NAMES[gradient.dtype],
