@@ -243,9 +243,23 @@ def test_narrow_values_are_read_by_words():
     text = body_of(cast_programs.back.program(x="e2m1", block=(1, 32), packed=False, result="bfloat16"))
     fast = text.split("} else {")[0]
     assert fast.count("X[") == 1 and fast.count("scales[") == 1 and "__float22bfloat162_rn" in fast
-    text = body_of(cast_programs.per_token.program(x="bfloat16", given=(), fmt="e4m3", group=128, groups=8, rows=4, threads=256,
-                                                   rounded=False, packed=False, mode="both"))  # fmt: skip
+    options = {"x": "bfloat16", "given": (), "threads": 128, "mode": "both"}
+    text = body_of(cast_programs.per_token.program(fmt="e4m3", group=128, groups=8, rows=4, near=8, whole=False, rounded=False,
+                                                   packed=False, **options))  # fmt: skip
     assert "__nv_cvt_float2_to_fp8x2_e4m3" in text and "tw_store((uint2*)&Q[" in text
+    # Three words of eight values would each be a store of four bytes, and four exponents four of one.
+    text = body_of(cast_programs.per_token.program(fmt="e5m6", group=1024, groups=1, rows=4, near=32, whole=True, rounded=True,
+                                                   packed=True, **options))  # fmt: skip
+    assert text.count("&Q[") == 1 and "tw_store((uint4*)&Q[" in text and text.count("scales[") == 1
+
+
+def test_largest_of_columns_meet_in_two_barriers():
+    pytest.importorskip("torch")
+    from tilewright.kernels.quant import channel_programs
+
+    text = body_of(channel_programs.per_channel.program(x="bfloat16", group=128, gathered=False, gated=False, clamped=False,
+                                                        rounded=False, lanes=8))  # fmt: skip
+    assert text.count("__syncthreads();") == 2 and "load_bf16(" not in text
 
 
 def test_launches_of_a_mapping_do_not_wait_for_each_other_to_begin():
