@@ -19,7 +19,7 @@ def source_tree(function):
     """The definition of a function in the tree of its file."""
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
-    if function.__name__ == "<lambda>":
+    if code.co_name == "<lambda>":
         fail("SourceMissing", "a lambda has no statements that could be recorded", "write a def", (file, first, 1))
     node = _definition(function)
     if node is None:
@@ -67,7 +67,7 @@ def _definition_in(function, lines):
         known = _trees[file] = lines, functions, list(_codes(compile(tree, file, "exec", dont_inherit=True))), tree
     for node in known[1]:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if node.name == function.__name__ and start == first:
+        if node.name == code.co_name and start == first:
             if code in _inside or _is_same_code(function, known[2]) or _is_same_code(function, _codes_of_statement(known[3], first, file)):
                 return node
     return None

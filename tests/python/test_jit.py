@@ -114,6 +114,49 @@ def test_out_idx_of_eager_functions():
         wrong(np.zeros(4, "float32"))
 
 
+def test_functions_that_have_another_name_than_their_definition():
+    """What functools.wraps does, and whoever names what a factory makes."""
+
+    def logged(function):
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            return function(*arguments, **named)
+
+        return wrapper
+
+    @tw.jit(out_idx=[-1], engine="interpreter")
+    @logged
+    def scaled(n, by=2.0):
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(1, threads=32):
+                for i in T.Parallel(n):
+                    B[i] = A[i] * by
+
+        return main
+
+    def doubled(A):
+        n = T.const("n")
+        A: T.Tensor((n,), "float32")
+        B = T.empty((n,), "float32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                B[i] = A[i] * 2
+        return B
+
+    def program(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = A[i] * 4
+
+    doubled.__name__, program.__name__ = "twice", "four_times"
+    a = np.arange(8, dtype="float32")
+    assert (scaled(8)(a) == 2 * a).all() and (scaled(8, by=3.0)(a) == 3 * a).all() and scaled(8) is scaled(8)
+    assert (tw.jit(doubled, engine="interpreter")(a) == 2 * a).all()
+    kernel = tw.compile(T.prim_func(program), out_idx=[1], engine="interpreter")
+    assert kernel.name == "four_times" and (kernel(a) == 4 * a).all()
+
+
 def test_programs_reached_through_helpers():
     def build(n):
         return scaled.func(n)
