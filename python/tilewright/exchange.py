@@ -1,4 +1,5 @@
 """Reductions over the threads of a block and exchanges within a warp, in the words that TVM has for them."""
+from . import hints
 from .dtypes import dtype
 from .scopes import Frame, If, Then
 from .trace import OPERATIONS, apply, fail, operation, recording
@@ -148,3 +149,12 @@ def tvm_warp_shuffle_up(mask, value, offset, width=_WARP, warp_size=_WARP):
 def tvm_warp_shuffle_down(mask, value, offset, width=_WARP, warp_size=_WARP):
     """The value of the lane `offset` above."""
     return _down(value, offset, width)
+
+
+def shfl_sync(value, srcLane, width=None, mask=None):
+    """The value of another lane of the warp. TileLang 0.1.8 has T.shfl_sync(mask, value, srcLane, width): of three arguments a first
+    one that is a plain number is a mask, for no lane needs to ask another for it."""
+    if isinstance(value, int) and not isinstance(srcLane, int) and width is not None:
+        value, srcLane, width, mask = srcLane, width, mask, value
+    hints.check("shfl_sync", "mask", mask)
+    return _shuffle(value, srcLane, _WARP if width is None else width)

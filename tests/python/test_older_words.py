@@ -176,6 +176,46 @@ def test_warp_shuffles(engine):
     assert (b[2] == a[np.where(lanes % 32 >= 30, lanes, lanes + 2)]).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_shuffle_with_its_mask_first(engine):
+    """As TileLang 0.1.8 has it: the mask, the value, the lane, the width."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 32), "int32")):
+        with T.Kernel(1, threads=32):
+            x = T.get_thread_binding()
+            A[0, x] = T.shfl_sync(0xFFFFFFFF, x * 10, 31)
+            A[1, x] = T.shfl_sync(0xFFFFFFFF, x * 10, 16)
+            A[2, x] = T.shfl_sync(0xFFFFFFFF, x * 10, x // 8, 8)
+            A[3, x] = T.shfl_sync(x * 10, 31 - x, mask=0xFFFFFFFF)
+
+    a = np.zeros((4, 32), "int32")
+    tw.compile(main, engine=engine)(a)
+    x = np.arange(32)
+    assert (a == [x * 0 + 310, x * 0 + 160, (x // 8 * 8 + x // 8) * 10, (31 - x) * 10]).all()
+
+
+def test_a_sparse_product_in_the_order_of_earlier_releases():
+    """T.gemm_sp_v2 has whether B is transposed before E."""
+
+    def text(product):
+        @T.prim_func
+        def main(C: T.Tensor((16, 16), "float32")):
+            with T.Kernel(1, threads=32):
+                a, e = T.alloc_shared((32, 16), "float16"), T.alloc_shared((16, 4), "int16")
+                b, c = T.alloc_shared((16, 64), "float16"), T.alloc_fragment((16, 16), "float32")
+                for tile in (a, e, b, c):
+                    T.clear(tile)
+                product(a, e, b, c)
+                T.copy(c, C)
+
+        return main.script()
+
+    named = text(lambda *tiles: T.gemm_sp(*tiles, transpose_A=True, transpose_B=True))
+    assert text(lambda *tiles: T.gemm_sp_v2(*tiles, True, True)) == named
+    assert text(lambda *tiles: T.gemm_sp_v2(*tiles, True, True, False, T.GemmWarpPolicy.FullRow)) != named
+
+
 def test_copies_of_neighbours():
     @T.prim_func
     def main(A: T.Tensor((32, 16), "float16"), B: T.Tensor((32, 16), "float16")):

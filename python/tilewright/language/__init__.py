@@ -58,6 +58,7 @@ from ..foreign import CUDASourceCodeKernel, call_extern, import_source
 from ..exchange import (
     attr,
     comm_reducer,
+    shfl_sync,
     tvm_thread_allreduce,
     tvm_warp_shuffle,
     tvm_warp_shuffle_down,
@@ -141,6 +142,11 @@ class SharedBuffer(_TensorType, metaclass=_BufferWord):
 
 
 FragmentBuffer = LocalBuffer = SharedBuffer
+
+
+def gemm_sp_v2(A_sparse, E, B, C, transpose_A=False, transpose_B=False, transpose_E=False, policy=0, clear_accum=False, k_pack=1, wg_wait=0):
+    """T.gemm_sp, with the order of arguments that releases to 0.1.9 have: whether B is transposed comes before E."""
+    _function("gemm_sp")(A_sparse, E, B, C, transpose_A, transpose_E, transpose_B, policy, clear_accum)
 
 
 def Select(condition, true_value, false_value, span=None):
@@ -531,7 +537,7 @@ def _part(name):
 
 _OTHER_NAMES = {
     "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "cdiv": "ceildiv",
-    "gemm_v1": "gemm", "gemm_v2": "gemm", "gemm_sp_v2": "gemm_sp", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
+    "gemm_v1": "gemm", "gemm_v2": "gemm", "c2d_im2col": "im2col", "syncthreads": "sync_threads", "power": "pow",
     "sync_global": "sync_grid", "int_div": "floordiv",
     "wgmma_mma": "wgmma_gemm", "indexdiv": "floordiv", "indexmod": "floormod", "bitwise_neg": "bitwise_not", "fast_rcp": "ieee_frcp", "ieee_sqrt": "ieee_fsqrt",
 }  # fmt: skip

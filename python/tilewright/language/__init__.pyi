@@ -517,8 +517,8 @@ func_name: _Any
 func_ret: _Any
 gemm_blockscaled: _Any
 gemm_op: _Any
-def gemm_sp_v2(A_sparse: _Any, E: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_E: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., wg_wait: _Any = ..., annotations: _Any = ...) -> _Any:
-    """C += A B, where A_sparse holds the kept elements of A, two of each four along a row (one of two of float32), and E has four bits for each group that say which."""
+def gemm_sp_v2(A_sparse: _Any, E: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_B: _Any = ..., transpose_E: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., k_pack: _Any = ..., wg_wait: _Any = ...) -> _Any:
+    """T.gemm_sp, with the order of arguments that releases to 0.1.9 have: whether B is transposed comes before E."""
 def gemm_v1(A: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., k_pack: _Any = ..., wg_wait: _Any = ..., mbar: _Any = ..., annotations: _Any = ...) -> _Any:
     """C += A B on tiles on chip; op(A) is (M, K), op(B) is (K, N), C is (M, N)."""
 def gemm_v2(A: _Any, B: _Any, C: _Any, transpose_A: _Any = ..., transpose_B: _Any = ..., policy: _Any = ..., clear_accum: _Any = ..., k_pack: _Any = ..., wg_wait: _Any = ..., mbar: _Any = ..., annotations: _Any = ...) -> _Any:
