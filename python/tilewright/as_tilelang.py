@@ -17,6 +17,7 @@ import tilewright
 
 from . import analysis, autodd, carver, children, device, dtypes, environment, execution_backends, foreign, jitted, kernel, language, layouts, plot_layout
 from . import profiler, program, scopes, settings, sparse, targets, tcgen05, tilelang_parts, testing, tuner, tvm_nodes, types as kinds, values, warp_mma
+from .refused import REFUSED
 from .surroundings import hashable
 
 _VERSION = "0.1.15"  # of the interface that is offered here
@@ -123,9 +124,23 @@ def _torch_type(name):
     return dtypes.dtype(f"{kind}_{exponent}" if kind == "float8" else name).as_torch()  # "e4m3_float8" in older programs
 
 
+def apply_simplify(func, inline_let=False):
+    """A program without the tensors that it does not use. Its expressions are simplified as they are recorded."""
+    return func.simplified() if isinstance(func, program.PrimFunc) else func
+
+
+def simplify_prim_func(func):
+    """A function whose programs are without the tensors that they do not use."""
+
+    @functools.wraps(func)
+    def simplified(*arguments, **named):
+        return apply_simplify(func(*arguments, **named))
+
+    return simplified
+
+
 def _simplifiers():
-    """Programs are simplified as they are recorded."""
-    return {"apply_simplify": lambda func, inline_let=False: func, "simplify_prim_func": lambda func: func}
+    return {"apply_simplify": apply_simplify, "simplify_prim_func": simplify_prim_func}
 
 
 def _micro_size(of):
@@ -141,9 +156,13 @@ def _primitive_gemm(A, B, C, transpose_A=False, transpose_B=False, block_row_war
 def _older_places():
     """Modules that earlier releases had these names in."""
     layout, emitter = language.make_swizzled_layout, warp_mma.TensorCoreIntrinEmitter
+    of_int4 = "unpack both operands to int8, and use TensorCoreIntrinEmitter or T.gemm: there are no products of 4-bit integers"
+    earlier = {name: tilelang_parts.Missing(name, of_int4) for name in ("INT4TensorCoreIntrinEmitter", "INT4TensorCoreIntrinEmitterWithLadderTransform")}
+    earlier["TensorCoreIntrinEmitterWithLadderTransform"] = REFUSED["TensorCoreIntrinEmitterWithLadderTransform"]
     found = {
         "tilelang.intrinsics": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout, "TensorCoreIntrinEmitter": emitter},
-        "tilelang.intrinsics.mma_macro_generator": {"TensorCoreIntrinEmitter": emitter},
+        "tilelang.intrinsics.mma_macro_generator": {"TensorCoreIntrinEmitter": emitter, **earlier},
+        "tilelang.intrinsics.mma_sp_macro_generator": {"SparseTensorCoreIntrinEmitter": sparse.SparseTensorCoreIntrinEmitter},
         "tilelang.intrinsics.mma_layout": {"make_mma_swizzle_layout": layout, "get_swizzle_layout": warp_mma.get_swizzle_layout},
         "tilelang.intrinsics.utils": {"get_mma_micro_size": _micro_size, "get_swizzle_layout": warp_mma.get_swizzle_layout},
         "tilelang.cache": {"cached": cached, "clear_cache": clear_cache},

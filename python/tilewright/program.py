@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import sys
 import types
 from typing import Any
@@ -37,6 +38,7 @@ class PrimFunc:
     numbers: list[Any]
     evaluated: Any = None  # by the T.evaluate that is its only statement, where there is no Kernel
     path: Any = None  # (module, qualified name) of the function that it was recorded from
+    again: Any = None  # records it anew without the parameters of some names
 
     def __init__(self, tracer: Any, program: Any, at: Any) -> None:
         self.program, self.name, self.place = program, tracer.name, at
@@ -83,12 +85,32 @@ class PrimFunc:
         made.__dict__.update(self.__dict__, path=None)
         return made
 
+    def simplified(self) -> PrimFunc:
+        """It without the tensors that nothing in it uses, as TileLang's simplification leaves them out: calls do not give them."""
+        unused = _unused_tensors(self.params, self.script()) if self.again else frozenset()
+        return self.again(unused) if unused else self
+
     def __deepcopy__(self, memo: Any) -> PrimFunc:
         return self
 
     def __call__(self, *arguments: Any) -> Any:
         fail("OutsideProgram", f"'{self.name}' is a program and is called before it is compiled",
              "compile it: tilewright.compile(program)(...)", place())  # fmt: skip
+
+
+_WORD = re.compile(r"`(?:[^`\\]|\\.)*`|\w+")
+
+
+def _unused_tensors(parameters, text):
+    """Names of the tensors that the text of a program declares and never says again. One that alone gives a dimension which the
+    program uses is not among them."""
+    lines = [_WORD.findall(line) for line in text.splitlines()]
+    declared = {line[1].strip("`"): line for line in lines if line[:1] == ["param"]}
+    body = {word for line in lines if line[:1] not in (["param"], ["symbol"]) for word in line}
+    symbols = {line[1] for line in lines if line[:1] == ["symbol"]}
+    unused = {p.name for p in parameters if p.shape is not None and declared[p.name][1] not in body}
+    given = {word for name, line in declared.items() if name not in unused for word in line}
+    return frozenset(n for n in unused if not symbols.intersection(declared[n]) & body - given)
 
 
 def annotations_of(function, frame=None):
@@ -149,17 +171,18 @@ def returned_outputs(tracer, value, at):
 def trace_prim_func(function, frame=None):
     """The program of a function whose parameters are annotated. One that never says Kernel is a single thread's, or has
     the blocks and threads that its T.thread_binding name."""
+    annotations = annotations_of(function, frame)
     try:
-        return _trace(function, frame)
+        return _trace(function, annotations)
     except CompileError as error:
         if error.code not in _WITHOUT_LAUNCH or mentions(function, "Kernel", "ClusterKernel"):
             raise
     threads, blocks = bound = ([1, 1, 1], [1, 1, 1])
-    result = _trace(function, frame, bound, probing=mentions(function, "thread_binding"))
+    result = _trace(function, annotations, bound, probing=mentions(function, "thread_binding"))
     if 0 in threads + blocks:
         fail("ValueNotKnown", f"'{function.__name__}' has no T.Kernel, and a T.thread_binding of no constant extent",
              "write its body in with T.Kernel(...)", _place_of(function))  # fmt: skip
-    return _trace(function, frame, bound) if result is None else result
+    return _trace(function, annotations, bound) if result is None else result
 
 
 _WITHOUT_LAUNCH = ("TW1013", "TW1054")
@@ -171,16 +194,16 @@ def mentions(function, *words):
     return any(isinstance(n, ast.Attribute) and n.attr in words for n in ast.walk(source_tree(function)))
 
 
-def _trace(function, frame, bound=None, probing=False):
+def _trace(function, annotations, bound=None, probing=False, without=frozenset()):
     """bound: extents of threads and blocks of a program without T.Kernel; probing gives them, and nothing else."""
-    return until_settled(lambda decisions: _traced_once(function, frame, bound, probing, decisions))
+    return until_settled(lambda decisions: _traced_once(function, annotations, bound, probing, without, decisions))
 
 
-def _traced_once(function, frame, bound, probing, decisions):
+def _traced_once(function, annotations, bound, probing, without, decisions):
     at = _place_of(function)
     tracer = Tracer(function.__name__, decisions=decisions)
+    tracer.without = without
     tracer.order = list(inspect.signature(function).parameters)
-    annotations = annotations_of(function, frame)
     with Recording(tracer):
         _set_options(tracer, at, function)
         arguments = _arguments(tracer, tracer.order, {}, annotations)
@@ -195,11 +218,12 @@ def _traced_once(function, frame, bound, probing, decisions):
         if probing and bound != _ONE_THREAD:
             return None
         for name in tracer.order:
-            if name not in {p.name for p in tracer.parameters}:
+            if name not in {p.name for p in tracer.parameters} | without:
                 fail("ParameterType", f"parameter '{name}' of '{tracer.name}' has no type",
                      f"annotate it: {name}: T.Tensor((M, N), 'float16')", at)  # fmt: skip
     result = PrimFunc(tracer, program, at)
     result.outputs = [tracer.parameters.index(p) for p in chosen]
+    result.again = functools.partial(_trace, function, annotations, bound, probing)
     result.one_thread = bound == _ONE_THREAD
     if result.one_thread and len(tracer.evaluated) == 1 and tracer.reads.effects == _EFFECTS_OF_LAUNCH:
         result.evaluated = tracer.evaluated[0]

@@ -1,6 +1,7 @@
 """Matrices of 2:4 sparsity (1:2 of 32-bit elements), as T.gemm_sp takes them: each group of the dense matrix has four bits
 of metadata, the positions of its elements that are kept, two bits each."""
 from .dtypes import dtype
+from .refused import REFUSED
 
 _BITS_OF_GROUP = 4
 # Elements that are kept of each group of so many.
@@ -18,6 +19,22 @@ def get_e_factor(a_dtype, meta_dtype):
 def get_e_replicate_factor(a_dtype):
     """How many threads that follow each other share an element of the metadata."""
     return 1 if dtype(a_dtype).bits <= 8 else 2
+
+
+class _ByType:
+    """A function of a dtype, as a table."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def __getitem__(self, key):
+        return self.of(key)
+
+
+SparseTensorCoreIntrinEmitter = REFUSED["SparseTensorCoreIntrinEmitter"]
+# Where earlier releases have the two numbers: E_FACTOR_MAP["float16"]["int16"].
+SparseTensorCoreIntrinEmitter.E_FACTOR_MAP = _ByType(lambda a_dtype: _ByType(lambda meta_dtype: get_e_factor(a_dtype, meta_dtype)))
+SparseTensorCoreIntrinEmitter.E_REPLICATE_FACTOR = _ByType(get_e_replicate_factor)
 
 
 def _kept(of):

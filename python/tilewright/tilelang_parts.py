@@ -13,11 +13,11 @@ class Missing:
 
     func = function = None  # it holds no function, though it has every name
 
-    def __init__(self, name):
-        self._name = name
+    def __init__(self, name, instead=""):
+        self._name, self._instead = name, instead
 
-    def _refuse(self):
-        fail("UnknownOperation", f"{self._name} is part of TileLang's own machinery, of which there is none here", "")
+    def _refuse(self, *ignored):
+        fail("UnknownOperation", f"{self._name} is part of TileLang's own machinery, of which there is none here", self._instead)
 
     def __call__(self, *arguments, **named):
         self._refuse()
@@ -25,10 +25,21 @@ class Missing:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return Missing(f"{self._name}.{name}")
+        return Missing(f"{self._name}.{name}", self._instead)
 
     def __mro_entries__(self, bases):
         return ()
+
+    def __getitem__(self, key):
+        return Missing(f"{self._name}[{key!r}]", self._instead)
+
+    def __or__(self, other):  # as annotations have it
+        return self
+
+    __ror__ = __or__
+    __setitem__ = __iter__ = __len__ = __contains__ = __index__ = __int__ = __float__ = __enter__ = __exit__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __truediv__ = __rtruediv__ = _refuse
+    __mod__ = __rmod__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
     def __repr__(self):
         return f"<{self._name}, which is not there>"

@@ -53,6 +53,7 @@ class Tracer:
         self.scopes = []
         self.pending = []  # tensors and scalars that the program will take, until the first launch
         self.order = []  # names of the function's parameters
+        self.without = frozenset()  # of those, the ones that the program does not take
         self.outputs = []  # made by T.empty
         self.consts = {}  # name -> value, or the symbol that stands for it while discovering
         self.given = {}  # values of consts
@@ -107,8 +108,9 @@ class Tracer:
         waiting, self.pending = self.pending, []
         waiting.sort(key=lambda p: rank.get(p.name, len(rank)))
         for parameter in waiting:
-            parameter.declare(self)
-            self.parameters.append(parameter)
+            if parameter.name not in self.without:
+                parameter.declare(self)
+                self.parameters.append(parameter)
 
 
 def place(depth=2, beyond=None):

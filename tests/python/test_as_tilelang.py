@@ -472,6 +472,86 @@ def test_modules_that_no_table_names(tmp_path):
     assert run.stdout == "right\n", run.stderr
 
 
+SIMPLIFIED = """
+import numpy as np
+import tilelang, tilelang.language as T
+from tilelang.transform import simplify_prim_func
+from tilelang.transform.simplify import apply_simplify
+
+def scaled(with_bias, named):
+    n, m = T.symbolic("n"), T.symbolic("m")
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), Bias: T.Tensor((m if named else n,), "float32"), s: T.float32, t: T.float32, C: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                C[bx * 128 + i] = A[bx * 128 + i] * s + (Bias[i] if with_bias else 0) + (m if named else 0)
+    return main
+
+a, bias = np.arange(100, dtype="float32"), np.ones(100, "float32")
+def called(kernel, *arguments):
+    c = np.zeros(100, "float32")
+    kernel(*arguments, c)
+    return c
+# A tensor that nothing uses is no parameter; numbers stay, and so does a tensor that alone says what m is.
+assert (called(tilelang.compile(apply_simplify(scaled(False, False))), a, 2.0, 0.0) == 2 * a).all()
+assert (called(tilelang.compile(apply_simplify(scaled(True, False))), a, bias, 2.0, 0.0) == 2 * a + 1).all()
+assert (called(tilelang.compile(apply_simplify(scaled(False, True))), a, bias[:7], 2.0, 0.0) == 2 * a + 7).all()
+assert (called(tilelang.compile(scaled(False, False)), a, bias, 2.0, 0.0) == 2 * a).all()
+made = tilelang.jit(out_idx=[-1])(simplify_prim_func(scaled))
+assert (made(False, False)(a, 3.0, 0.0) == 3 * a).all() and made(False, False) is made(False, named=False)
+
+@tilelang.jit(out_idx=[2])
+@simplify_prim_func
+def doubled(n, k=2.0):
+    @T.prim_func
+    def main(Unused: T.Tensor((n, n), "int8"), A: T.Tensor((n,), "float32"), Other: T.Tensor((n,), "float32"), C: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(n):
+                C[i] = A[i] * k + (Other[i] if k > 4 else 0)
+    return main
+assert [p.name for p in doubled(100, 5.0).params] == ["A", "Other", "C"] and (doubled(100, 5.0)(a, bias) == 5 * a + 1).all()
+print("right")
+"""
+
+
+@alone
+def test_simplified_programs_do_not_take_what_they_do_not_use(tmp_path):
+    (tmp_path / "simplified.py").write_text(SIMPLIFIED)
+    run = python("-m", "tilewright", "run", str(tmp_path / "simplified.py"))
+    assert run.stdout == "right\n", run.stderr
+
+
+EARLIER = """
+import tilelang, tilelang.language as T
+from tilelang.intrinsics.mma_macro_generator import INT4TensorCoreIntrinEmitter
+from tilelang.intrinsics.mma_sp_macro_generator import SparseTensorCoreIntrinEmitter as Sparse
+from tilelang.jit.core import Something
+
+for a_dtype, factor in (("float16", 16), ("float8_e4m3", 16), (T.int8, 16), ("float32", 8)):
+    assert Sparse.E_FACTOR_MAP[a_dtype]["int16"] == factor
+assert (Sparse.E_REPLICATE_FACTOR["bfloat16"], Sparse.E_REPLICATE_FACTOR["int8"]) == (2, 1)
+
+def annotated(x: Something[int] | None = None): pass
+for use in (lambda: INT4TensorCoreIntrinEmitter(chunk=32), lambda: Something(), lambda: Something["a"]["b"] + 1, lambda: 64 // Something.size,
+            lambda: len(Something), lambda: [*Something], lambda: range(Something.n), lambda: Something.n < 3, lambda: 1 in Something):
+    try:
+        use()
+    except tilelang.tvm.TVMError as error:
+        assert "TW1102" in str(error), error
+        assert "int8" in str(error) or "Something" in str(error), error
+    else:
+        raise AssertionError("nothing is refused")
+print("right")
+"""
+
+
+@alone
+def test_tables_of_earlier_releases_and_what_is_not_there(tmp_path):
+    (tmp_path / "earlier.py").write_text(EARLIER)
+    run = python("-m", "tilewright", "run", str(tmp_path / "earlier.py"))
+    assert run.stdout == "right\n", run.stderr
+
+
 def test_options_that_are_misspelt_or_do_nothing(tmp_path):
     @T.prim_func
     def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
