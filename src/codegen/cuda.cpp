@@ -871,6 +871,8 @@ class CudaText final : public CudaAsync {
                         blocks > 0 ? fmt::format(", {}", blocks) : "", k.function, fmt::join(parameters, ", "));
     if (k.shared_bytes > 0)
       out_ += fmt::format("  extern __shared__ __align__({}) unsigned char tw_shared[];\n", kSharedAlignment);
+    if (descriptors_ > 0)  // in units of matrix descriptors
+      out_ += "  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;\n";
     out_ += code + "}\n\n";
     kernels_.push_back(std::move(k));
   }

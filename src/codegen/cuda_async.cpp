@@ -14,7 +14,8 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kDescriptorUnit = 16;  // bytes: what addresses in a matrix descriptor count
+constexpr int64_t kDescriptorUnit = 16;   // bytes: what addresses in a matrix descriptor count
+constexpr size_t kDescriptorShifts = 12;  // that leave nothing of a number of bytes of shared memory
 constexpr int kOperandsPerLine = 12;
 
 // e / divisor where every term is a multiple of it; otherwise by division. e >= 0.
@@ -179,13 +180,25 @@ void CudaAsync::store_to_peer(const Copy& n) {
 // ---- wgmma
 
 std::string CudaAsync::descriptor(const Region& r, bool transposed) {
-  const Buffer& b = program_.buffer(r.buffer);
+  const Buffer &b = program_.buffer(r.buffer), &root = program_.buffer(program_.root(r.buffer));
   check_internal(b.memory.has_value(), "wgmma reads '{}', which has no layout", b.name);
+  check_internal(root.place >= 0, "wgmma reads '{}', which has no place", b.name);
   const auto d = target::matrix_descriptor(*b.memory, transposed);
   check_internal(d.has_value(), "wgmma cannot read '{}'", b.name);
-  const Expr bytes = mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8}));
-  return fmt::format("{}<0x{:x}ull>({}, {})", helper("tw_matrix"), d->bits(), pointer(r.buffer),
-                     text(narrowed(divided(bytes, kDescriptorUnit))));
+  const Expr bytes =
+      ir::add(mul(offset(r.buffer, r.min), ir::constant(i64, int64_t{b.type.bits / 8})), ir::constant(i64, root.place));
+  std::vector<Term> shared;
+  if (const auto* s = bytes.as<Sum>())
+    for (const Term& t : s->terms) {
+      const bool moves = std::ranges::any_of(used_vars(t.value), [&](VarId v) { return unrolled_.contains(v); });
+      if (!moves && t.coefficient % kDescriptorUnit == 0) shared.push_back(t);
+    }
+  const Expr in_turns = shared.empty() ? Expr{} : ir::sum(std::move(shared), 0, i64);
+  const Expr own = in_turns ? sub(bytes, in_turns) : bytes;
+  const auto units = [&](const Expr& e) { return value(narrowed(divided(e, kDescriptorUnit))); };
+  const std::string base = in_turns ? " + " + in(units(in_turns), Binds::Sum) : "";
+  return fmt::format("{}<0x{:x}ull, {}>(tw_matrices{}, {})", helper("tw_matrix"), d->bits(),
+                     31 - descriptors_++ % kDescriptorShifts, base, units(own).text);
 }
 
 // The instruction as a function of its registers, descriptors and whether it accumulates.
@@ -225,10 +238,11 @@ void CudaAsync::wgmma(const Wgmma& n) {
   if (n.transpose_b) name += "_tb";
   if (!made_.contains(name)) make_wgmma(name, n);
   pieces_.insert("types");
-  const std::string a = words ? pointer_to(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a);
+  const std::string a = words ? pointer_to(n.a.buffer, n.a.min) : descriptor(n.a, n.transpose_a),
+                    b = descriptor(n.b, n.transpose_b);
   const std::string metadata = n.metadata.valid() ? element(n.metadata.buffer, n.metadata.min) + ", " : "";
-  line(fmt::format("{}({}, {}, {}, {}{});", name, pointer_to(n.c.buffer, n.c.min), a, descriptor(n.b, n.transpose_b),
-                   metadata, text(logical_not(n.clear))));
+  line(fmt::format("{}({}, {}, {}, {}{});", name, pointer_to(n.c.buffer, n.c.min), a, b, metadata,
+                   text(logical_not(n.clear))));
 }
 
 void CudaAsync::hold(const std::vector<Region>& registers) {
@@ -246,6 +260,10 @@ void CudaAsync::hold(const std::vector<Region>& registers) {
 void CudaAsync::begin_launch(const Launch& launch) {
   split_ = analysis::wgmma_fences_to_split(launch.body, program_), fences_ = 0;
   first_arrival_ = nullptr;
+  descriptors_ = 0, unrolled_.clear();
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<For>(); n && n->kind == LoopKind::Unroll) unrolled_.insert(n->var);
+  });
   for (const Stmt& s : launch.body) {
     if (const auto* n = s.as<Sync>(); n && n->scope == SyncScope::Cluster) {
       if (n->arrive_only) first_arrival_ = &*s;

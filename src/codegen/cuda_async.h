@@ -17,6 +17,7 @@ class CudaAsync : public CReports {
   // Helpers that only this program needs, made for its shapes.
   std::string made_helpers() const;
   void begin_launch(const ir::Launch& launch);
+  size_t descriptors_ = 0;  // of matrices that the kernel at hand has
   // The parameter that holds the tensor map of a copy, among those of the kernel.
   std::vector<CudaTensorMap> maps_;         // of the program
   std::map<int, std::string> kernel_maps_;  // index among them -> its name in the kernel at hand
@@ -50,6 +51,7 @@ class CudaAsync : public CReports {
   void hold(const std::vector<ir::Region>& registers);
 
   std::map<std::string, std::string> made_;      // by name
+  std::set<ir::VarId> unrolled_;                 // variables of unrolled loops of the launch at hand
   std::vector<bool> split_;                      // by fence of wgmma of the launch at hand: a branch stands before it
   size_t fences_ = 0;                            // that have been written
   const ir::StmtNode* first_arrival_ = nullptr;  // at the barrier of the cluster, of a block that has written nothing

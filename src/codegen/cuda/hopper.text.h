@@ -176,13 +176,22 @@ __device__ __forceinline__ void tw_wait_written(uint64_t* barrier, uint32_t pari
       : "memory");
 }
 
+// A matrix descriptor: `shared` and `own` are its address in units of 16 bytes, of which all turns of an unrolled loop
+// have the first. It is added up once, in the loop: outside, all of a loop's descriptors would fill registers.
+// Its upper half is a constant, which ptxas would write anew in front of each wgmma. What it cannot know stays in the
+// registers of the descriptor before: dynamic_smem_size >> shift is 0, as blocks have less than 2^18 bytes. Values that
+// are alike are one, and copied, so statements take different shifts.
 //@ tw_matrix: tw_shared_address
-template <uint64_t layout>
-__device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset) {
-  uint32_t address = tw_shared_address(tile);
-  asm volatile(""
-               : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
-  return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
+template <uint64_t layout, int shift>
+__device__ __forceinline__ uint64_t tw_matrix(uint32_t shared, uint32_t own) {
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  asm volatile("" : "+r"(shared), "+r"(bytes));
+  uint64_t out;
+  asm("mov.b64 %0, {%1, %2};"
+      : "=l"(out)
+      : "r"(shared + ((uint32_t)layout + own)), "r"((uint32_t)(layout >> 32) + (bytes >> shift)));
+  return out;
 }
 
 //@ tw_hold: types

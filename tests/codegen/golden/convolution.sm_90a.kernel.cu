@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(384, 1) convolution_kernel(uint16_t* image, const uint16_t* __restrict__ weights, uint16_t* out, const __grid_constant__ tw_tensor_map image_map, const __grid_constant__ tw_tensor_map weights_map, const __grid_constant__ tw_tensor_map out_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;
   const int32_t block = blockIdx.x;
   const int32_t tx = threadIdx.x;
   uint16_t* const patches = (uint16_t*)(tw_shared + 0);

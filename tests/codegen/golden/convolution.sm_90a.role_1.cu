@@ -18,7 +18,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
-          tw_wgmma_m64n128k16_f32_f16_f16_tb(sums, tw_matrix<0x4000004000010000ull>(patches, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004002000000ull>(filters, slot * 1024 + k_1 * 128), !(k_1 == 0 && k == 0));
+          tw_wgmma_m64n128k16_f32_f16_f16_tb(sums, tw_matrix<0x4000004000010000ull, 31>(tw_matrices + slot * 1024 + (group & 1) * 512, k_1 * 2), tw_matrix<0x4000004002000000ull, 30>(tw_matrices + slot * 1024, k_1 * 128 + 4096), !(k_1 == 0 && k == 0));
         }
         tw_wgmma_commit();
         tw_wgmma_wait<1>();

@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(384, 1) flash_attention_kernel(uint16_t* Q, uint16_t* K, uint16_t* V, uint16_t* O, const __grid_constant__ tw_tensor_map Q_map, const __grid_constant__ tw_tensor_map K_map, const __grid_constant__ tw_tensor_map V_map, const __grid_constant__ tw_tensor_map O_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;
   const int32_t block = blockIdx.x;
   const int32_t tx = threadIdx.x;
   uint16_t* const Q_shared = (uint16_t*)(tw_shared + 0);

@@ -55,7 +55,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 8; ++k) {
-        tw_wgmma_m64n128k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared, slot * 32768 + (group & 1) * 8192 + (k * 16 & 63) * 2 + (k * 16 >> 6) * 16384 >> 4), tw_matrix<0x4000004000010000ull>(K_shared, slot_1 * 32768 + (k * 16 & 63) * 2 + (k * 16 >> 6) * 16384 >> 4), k != 0);
+        tw_wgmma_m64n128k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 31>(tw_matrices + slot * 2048 + (group & 1) * 512, (k * 16 & 63) * 2 + (k * 16 >> 6) * 16384 >> 4), tw_matrix<0x4000004000010000ull, 30>(tw_matrices + slot_1 * 2048, (k * 16 & 63) * 2 + (k * 16 >> 6) * 16384 + 65536 >> 4), k != 0);
       }
       tw_wgmma_commit();
       tw_wgmma_wait<0>();
@@ -175,7 +175,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k_1 = 0; k_1 < 8; ++k_1) {
-          tw_wgmma_m64n128k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared, slot * 32768 + (group & 1) * 8192 + (k_1 * 16 & 63) * 2 + (k_1 * 16 >> 6) * 16384 >> 4), tw_matrix<0x4000004000010000ull>(K_shared, slot_3 * 32768 + (k_1 * 16 & 63) * 2 + (k_1 * 16 >> 6) * 16384 >> 4), k_1 != 0);
+          tw_wgmma_m64n128k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 29>(tw_matrices + slot * 2048 + (group & 1) * 512, (k_1 * 16 & 63) * 2 + (k_1 * 16 >> 6) * 16384 >> 4), tw_matrix<0x4000004000010000ull, 28>(tw_matrices + slot_3 * 2048, (k_1 * 16 & 63) * 2 + (k_1 * 16 >> 6) * 16384 + 65536 >> 4), k_1 != 0);
         }
         // flash_attention.cpp:44
         tw_wgmma_commit();
@@ -186,7 +186,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k_1 = 0; k_1 < 8; ++k_1) {
-          tw_wgmma_m64n128k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)acc_s_cast)[k_1 * 4], tw_matrix<0x4000004004000000ull>(V_shared, slot_4 * 2048 + k_1 * 128), 1);
+          tw_wgmma_m64n128k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)acc_s_cast)[k_1 * 4], tw_matrix<0x4000004004000000ull, 27>(tw_matrices + slot_4 * 2048, k_1 * 128 + 8192), 1);
         }
         // flash_attention.cpp:44
         tw_wgmma_commit();
@@ -309,7 +309,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 8; ++k) {
-        tw_wgmma_m64n128k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)acc_s_cast)[k * 4], tw_matrix<0x4000004004000000ull>(V_shared, slot_2 * 2048 + k * 128), 1);
+        tw_wgmma_m64n128k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)acc_s_cast)[k * 4], tw_matrix<0x4000004004000000ull, 26>(tw_matrices + slot_2 * 2048, k * 128 + 8192), 1);
       }
       tw_wgmma_commit();
       tw_wgmma_wait<0>();

@@ -48,7 +48,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k = 0; k < 4; ++k) {
-          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot * 1024 + k * 2), k != 0);
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull, 31>(tw_matrices + slot * 1024 + (group & 1) * 512, k * 2 + 4096), tw_matrix<0x4000004000010000ull, 30>(tw_matrices + slot * 1024, k * 2), k != 0);
         }
         // fp8_gemm.cpp:44
         tw_wgmma_commit();
@@ -58,7 +58,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k = 0; k < 4; ++k) {
-          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull>(A_shared0, slot_1 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_1 * 1024 + k * 2), k != 0);
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull, 29>(tw_matrices + slot_1 * 1024 + (group & 1) * 512, k * 2 + 4096), tw_matrix<0x4000004000010000ull, 28>(tw_matrices + slot_1 * 1024, k * 2), k != 0);
         }
         // fp8_gemm.cpp:44
         tw_wgmma_commit();
@@ -100,7 +100,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k = 0; k < 4; ++k) {
-          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull>(A_shared0, slot_2 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_2 * 1024 + k * 2), k != 0);
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0, tw_matrix<0x4000004000010000ull, 27>(tw_matrices + slot_2 * 1024 + (group & 1) * 512, k * 2 + 4096), tw_matrix<0x4000004000010000ull, 26>(tw_matrices + slot_2 * 1024, k * 2), k != 0);
         }
         // fp8_gemm.cpp:44
         tw_wgmma_commit();
@@ -142,7 +142,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k = 0; k < 4; ++k) {
-          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull>(A_shared0, slot_3 * 1024 + (group & 1) * 512 + k * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot_3 * 1024 + k * 2), k != 0);
+          tw_wgmma_m64n128k32_f32_e4m3_e4m3(inner0_other, tw_matrix<0x4000004000010000ull, 25>(tw_matrices + slot_3 * 1024 + (group & 1) * 512, k * 2 + 4096), tw_matrix<0x4000004000010000ull, 24>(tw_matrices + slot_3 * 1024, k * 2), k != 0);
         }
         // fp8_gemm.cpp:44
         tw_wgmma_commit();

@@ -70,12 +70,16 @@ template <int count>
 __device__ __forceinline__ void tw_leave_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
 }
-template <uint64_t layout>
-__device__ __forceinline__ uint64_t tw_matrix(const void* tile, uint32_t offset) {
-  uint32_t address = tw_shared_address(tile);
-  asm volatile(""
-               : "+r"(address));  // not known outside of loops, where all of a loop's descriptors would fill registers
-  return (layout >> 32) << 32 | (uint32_t)(layout | (address & 0x3ffff) >> 4) + offset;
+template <uint64_t layout, int shift>
+__device__ __forceinline__ uint64_t tw_matrix(uint32_t shared, uint32_t own) {
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  asm volatile("" : "+r"(shared), "+r"(bytes));
+  uint64_t out;
+  asm("mov.b64 %0, {%1, %2};"
+      : "=l"(out)
+      : "r"(shared + ((uint32_t)layout + own)), "r"((uint32_t)(layout >> 32) + (bytes >> shift)));
+  return out;
 }
 template <int threads>
 __device__ __forceinline__ void tw_sync_threads(int32_t barrier) {

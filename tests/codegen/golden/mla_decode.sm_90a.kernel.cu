@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(384, 1) mla_decode_kernel(uint16_t* Q, const uint16_t* __restrict__ Q_pe, const uint16_t* __restrict__ KV, const uint16_t* __restrict__ K_pe, uint16_t* Output, const __grid_constant__ tw_tensor_map KV_map, const __grid_constant__ tw_tensor_map K_pe_map, const __grid_constant__ tw_tensor_map Q_map, const __grid_constant__ tw_tensor_map Q_pe_map, const __grid_constant__ tw_tensor_map Output_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;
   const int32_t by = blockIdx.x;
   const int32_t bx = blockIdx.y;
   const int32_t tx = threadIdx.x;

@@ -40,7 +40,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_pe_shared, k * 2), tw_matrix<0x4000004000010000ull>(K_pe_shared, k * 2), k != 0);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 31>(tw_matrices, k * 2), tw_matrix<0x4000004000010000ull, 30>(tw_matrices, k * 2 + 12800), k != 0);
     }
     // mla_decode.cpp:41
     tw_wait(KV_shared_left_full, 0);
@@ -49,7 +49,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 29>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 28>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 73728 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_left_full[1], 0);
@@ -58,7 +58,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 27>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 26>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 73728 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_left_full[2], 0);
@@ -67,7 +67,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 25>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 24>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 73728 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_left_full[3], 0);
@@ -76,7 +76,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 23>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 22>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 73728 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(KV_shared_right_full, 0);
@@ -85,7 +85,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 21>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 20>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 139264 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_right_full[1], 0);
@@ -94,7 +94,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 31>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 30>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 139264 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_right_full[2], 0);
@@ -103,7 +103,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 29>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 28>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 139264 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wait(&KV_shared_right_full[3], 0);
@@ -112,7 +112,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), 1);
+      tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 27>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 26>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 139264 >> 4), 1);
     }
     // mla_decode.cpp:41
     tw_wgmma_commit();
@@ -240,7 +240,7 @@
     tw_wgmma_fence();
     #pragma unroll
     for (int32_t k = 0; k < 4; ++k) {
-      tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull>(KV_shared_left, k * 128), 1);
+      tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull, 25>(tw_matrices, k * 128 + 4608), 1);
     }
     // mla_decode.cpp:41
     tw_wgmma_commit();
@@ -308,7 +308,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_pe_shared, k * 2), tw_matrix<0x4000004000010000ull>(K_pe_shared, k * 2), k != 0);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 24>(tw_matrices, k * 2), tw_matrix<0x4000004000010000ull, 23>(tw_matrices, k * 2 + 12800), k != 0);
       }
       // mla_decode.cpp:41
       tw_wait(KV_shared_left_full, parity);
@@ -317,7 +317,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 22>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 21>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 73728 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[1], parity);
@@ -326,7 +326,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 20>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 31>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 73728 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[2], parity);
@@ -335,7 +335,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 30>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 29>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 73728 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[3], parity);
@@ -344,7 +344,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 28>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 27>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 73728 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(KV_shared_right_full, parity);
@@ -353,7 +353,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 26>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 25>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 139264 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[1], parity);
@@ -362,7 +362,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 24>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 23>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 139264 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[2], parity);
@@ -371,7 +371,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 22>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 21>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 139264 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[3], parity);
@@ -380,7 +380,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 20>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 31>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 139264 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -409,7 +409,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull>(S_shared_handed, k * 2), tw_matrix<0x4000004002000000ull>(KV_shared_left, k * 128 + 2048), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull, 30>(tw_matrices, k * 2 + 13824), tw_matrix<0x4000004002000000ull, 29>(tw_matrices, k * 128 + 6656), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -545,7 +545,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull>(KV_shared_left, k * 128), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull, 28>(tw_matrices, k * 128 + 4608), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -633,7 +633,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull>(S_shared_handed, k * 2), tw_matrix<0x4000004002000000ull>(KV_shared_left, k * 128 + 2048), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull, 27>(tw_matrices, k * 2 + 13824), tw_matrix<0x4000004002000000ull, 26>(tw_matrices, k * 128 + 6656), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();

@@ -42,7 +42,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_pe_shared, k * 2), tw_matrix<0x4000004000010000ull>(K_pe_shared, k * 2 + 512), k != 0);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 25>(tw_matrices, k * 2), tw_matrix<0x4000004000010000ull, 24>(tw_matrices, k * 2 + 13312), k != 0);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[4], parity);
@@ -51,7 +51,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 23>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 22>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 172032 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[5], parity);
@@ -60,7 +60,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 21>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 20>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 172032 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[6], parity);
@@ -69,7 +69,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 31>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 30>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 172032 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_right_full[7], parity);
@@ -78,7 +78,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_right, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 29>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 40960 >> 4), tw_matrix<0x4000004000010000ull, 28>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 172032 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[4], parity);
@@ -87,7 +87,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 27>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 26>(tw_matrices, (k * 16 & 63) * 2 + (k * 16 >> 6) * 8192 + 106496 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[5], parity);
@@ -96,7 +96,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 25>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 24>(tw_matrices, (k * 16 + 64 & 63) * 2 + (k * 16 + 64 >> 6) * 8192 + 106496 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[6], parity);
@@ -105,7 +105,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 23>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 22>(tw_matrices, (k * 16 + 128 & 63) * 2 + (k * 16 + 128 >> 6) * 8192 + 106496 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wait(&KV_shared_left_full[7], parity);
@@ -114,7 +114,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull>(Q_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 >> 4), tw_matrix<0x4000004000010000ull>(KV_shared_left, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 32768 >> 4), 1);
+        tw_wgmma_m64n64k16_f32_bf16_bf16(acc_s, tw_matrix<0x4000004000010000ull, 21>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 8192 >> 4), tw_matrix<0x4000004000010000ull, 20>(tw_matrices, (k * 16 + 192 & 63) * 2 + (k * 16 + 192 >> 6) * 8192 + 106496 >> 4), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -143,7 +143,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull>(S_shared_handed, k * 2), tw_matrix<0x4000004002000000ull>(KV_shared_right, k * 128), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull, 31>(tw_matrices, k * 2 + 13824), tw_matrix<0x4000004002000000ull, 30>(tw_matrices, k * 128 + 8704), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -279,7 +279,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull>(KV_shared_right, k * 128 + 2048), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_r_tb(acc_o, &((uint32_t*)S_shared)[k * 4], tw_matrix<0x4000004002000000ull, 29>(tw_matrices, k * 128 + 10752), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();
@@ -367,7 +367,7 @@
       tw_wgmma_fence();
       #pragma unroll
       for (int32_t k = 0; k < 4; ++k) {
-        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull>(S_shared_handed, k * 2), tw_matrix<0x4000004002000000ull>(KV_shared_right, k * 128 + 2048), 1);
+        tw_wgmma_m64n256k16_f32_bf16_bf16_tb(acc_o, tw_matrix<0x4000004000010000ull, 28>(tw_matrices, k * 2 + 13824), tw_matrix<0x4000004002000000ull, 27>(tw_matrices, k * 128 + 10752), 1);
       }
       // mla_decode.cpp:41
       tw_wgmma_commit();

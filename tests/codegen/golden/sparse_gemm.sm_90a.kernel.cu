@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(384, 1) sparse_matmul_kernel(const uint16_t* __restrict__ A, const int16_t* __restrict__ E, uint16_t* B, uint16_t* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map E_map, const __grid_constant__ tw_tensor_map B_map, const __grid_constant__ tw_tensor_map C_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;
   const int32_t block = blockIdx.x;
   const int32_t tx = threadIdx.x;
   uint16_t* const A_shared = (uint16_t*)(tw_shared + 0);

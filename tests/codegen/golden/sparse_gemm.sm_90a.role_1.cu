@@ -27,7 +27,7 @@
         tw_wgmma_fence();
         #pragma unroll
         for (int32_t k_1 = 0; k_1 < 4; ++k_1) {
-          tw_wgmma_m64n256k32_f32_bf16_bf16(C_local, tw_matrix<0x4000004000010000ull>(A_shared, slot * 1024 + (group & 1) * 512 + k_1 * 2), tw_matrix<0x4000004000010000ull>(B_shared, slot * 65536 + (k_1 * 32 & 63) * 2 + (k_1 * 32 >> 6) * 32768 >> 4), E_shared_words[k_1], !(k_1 == 0 && k == 0));
+          tw_wgmma_m64n256k32_f32_bf16_bf16(C_local, tw_matrix<0x4000004000010000ull, 31>(tw_matrices + slot * 1024 + (group & 1) * 512, k_1 * 2), tw_matrix<0x4000004000010000ull, 30>(tw_matrices + slot * 4096, (k_1 * 32 & 63) * 2 + (k_1 * 32 >> 6) * 32768 + 32768 >> 4), E_shared_words[k_1], !(k_1 == 0 && k == 0));
         }
         tw_wgmma_commit();
         tw_wgmma_wait<0>();

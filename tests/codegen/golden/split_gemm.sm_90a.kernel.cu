@@ -15,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(128) split_matmul_atomics_kernel_0(
 
 extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kernel_1(const uint16_t* __restrict__ A, const uint16_t* __restrict__ B, float* C, const __grid_constant__ tw_tensor_map A_map, const __grid_constant__ tw_tensor_map B_map, const __grid_constant__ tw_tensor_map C_map) {
   extern __shared__ __align__(1024) unsigned char tw_shared[];
+  const uint32_t tw_matrices = (tw_shared_address(tw_shared) & 0x3ffff) >> 4;
   const int32_t bx = blockIdx.x;
   const int32_t by = blockIdx.y;
   const int32_t s = blockIdx.z;
