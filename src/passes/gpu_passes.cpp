@@ -24,6 +24,7 @@
 #include "passes/threads/copies_behind_products.h"
 #include "passes/threads/elementwise.h"
 #include "passes/threads/join_conditions.h"
+#include "passes/threads/join_fences.h"
 #include "passes/threads/late_conditions.h"
 #include "passes/threads/late_sums.h"
 #include "passes/threads/name_slots.h"
@@ -240,7 +241,8 @@ void sync(GpuProgram& p, size_t i) {
   Launch& launch = p.tiles.launches[i];
   find_turn_barriers(p.tiles, launch);
   number_statements(launch);
-  launch.body = place_sync(p.tiles, launch, Uniformity(p.tiles, launch), p.placements[i], p.barriers[i]);
+  const Uniformity uniformity(p.tiles, launch);
+  launch.body = join_fences(p.tiles, place_sync(p.tiles, launch, uniformity, p.placements[i], p.barriers[i]));
 }
 
 // ---- the code of a thread
