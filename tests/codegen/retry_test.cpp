@@ -68,8 +68,8 @@ TEST_F(Retry, APlanThatFitsItsRegistersIsTheFirst) {
 // The same plan, whose roles are arms of one branch: no name of the loader's is alive beside 208 sums.
 TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
   const char* text =
-      "program product {\n  param A: bfloat16[4096, 1536]\n  param B: bfloat16[24576, 1536]\n"
-      "  param C: bfloat16[4096, 24576]\n  launch product(bx: 119, by: 32) threads(tx: 128) {\n"
+      "program product {\n  param A: bfloat16[4224, 1536]\n  param B: bfloat16[24752, 1536]\n"
+      "  param C: bfloat16[4224, 24752]\n  launch product(bx: 119, by: 33) threads(tx: 128) {\n"
       "    shared As: bfloat16[128, 64]\n    shared Bs: bfloat16[208, 64]\n    fragment acc: float32[128, 208]\n"
       "    fill to=acc value=0.0\n    for k in 0..24 pipelined(stages=5) {\n"
       "      copy from=A[by * 128 : 128, k * 64 : 64] to=As\n      copy from=B[bx * 208 : 208, k * 64 : 64] to=Bs\n"
