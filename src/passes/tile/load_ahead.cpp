@@ -56,11 +56,20 @@ class LoadsAhead {
       const bool early = x < gemm && is_known_outside(*x, loop);
       if (aside_ && early && gemm + 1 != loop.body.end() && lies_by_the_last(*x, loop) &&
           waits_for(*x, x + 1, gemm + 1)) {
-        behind.push_back(*x), moved = true;
+        moved = true;
+        const auto* let = x->as<Let>();
+        if (!let) {
+          behind.push_back(*x);
+          continue;
+        }
+        // A variable of those who compute: a loader has no use for the name.
+        const BufferId kept = new_local(p_.var(let->var).name + "_here", let->value->type);
+        behind.push_back(make_stmt(Store{{kept, {}}, let->value}, (*x)->location));
+        behind.push_back(make_stmt(Let{let->var, load(kept, {}, let->value->type)}, (*x)->location));
         continue;
       }
       if (const auto* let = x->as<Let>(); early && let && let->value->type.is_float() && loads(let->value)) {
-        const BufferId kept = new_local(p_.var(let->var).name, let->value->type);
+        const BufferId kept = new_local(p_.var(let->var).name + "_next", let->value->type);
         const auto keep = [&](const Substitution& turn) {
           return make_stmt(Store{{kept, {}}, substitute(let->value, turn)}, (*x)->location);
         };
@@ -91,9 +100,9 @@ class LoadsAhead {
     return out;
   }
   static void append(Body& out, const Body& more) { out.insert(out.end(), more.begin(), more.end()); }
-  BufferId new_local(const std::string& name, DType type) {
+  BufferId new_local(std::string name, DType type) {
     Buffer b;
-    b.name = name + "_next", b.type = type, b.space = Space::Local;
+    b.name = std::move(name), b.type = type, b.space = Space::Local;
     b.launch = static_cast<int32_t>(&launch_ - p_.launches.data());
     return p_.new_buffer(std::move(b));
   }

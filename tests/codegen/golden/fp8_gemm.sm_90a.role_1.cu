@@ -3,7 +3,6 @@
     const int32_t group = (int32_t)__shfl_sync(0xffffffffu, thread >> 7, 0);
     tw_take_registers<232>();
     for (int32_t turn = 0; turn < 14; ++turn) {
-      float scale_B_next;
       alignas(16) float sums0[64];
       const int32_t tile = block + turn * 128;
       const int32_t panel = (int32_t)((uint32_t)tile / 448u);
@@ -23,10 +22,9 @@
           }
         }
       }
-      // fp8_gemm.cpp:52
-      scale_B_next = SB[bx * 128];
       // fp8_gemm.cpp:44
       for (int32_t k_of_4 = 0; k_of_4 < 32; ++k_of_4) {
+        float scale_B_here;
         alignas(16) float scales0[2];
         alignas(16) float inner0[64];
         alignas(16) float inner0_other[64];
@@ -68,8 +66,8 @@
           scales0[r] = SA_shared0[slot * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
-        const float scale_B = scale_B_next;
-        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 1, 127) + bx * 128];
+        scale_B_here = SB[k_of_4 * 4 + bx * 128];
+        const float scale_B = scale_B_here;
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -110,8 +108,8 @@
           scales0[r] = SA_shared0[slot_1 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
-        const float scale_B_1 = scale_B_next;
-        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 2, 127) + bx * 128];
+        scale_B_here = SB[k_of_4 * 4 + bx * 128 + 1];
+        const float scale_B_1 = scale_B_here;
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -152,8 +150,8 @@
           scales0[r] = SA_shared0[slot_2 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
-        const float scale_B_2 = scale_B_next;
-        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 3, 127) + bx * 128];
+        scale_B_here = SB[k_of_4 * 4 + bx * 128 + 2];
+        const float scale_B_2 = scale_B_here;
         // fp8_gemm.cpp:44
         tw_wgmma_wait<1>();
         tw_hold(inner0);
@@ -184,8 +182,8 @@
           scales0[r] = SA_shared0[slot_3 * 128 + (thread >> 5) * 16 + r * 8 + ((thread & 31) >> 2)];
         }
         // fp8_gemm.cpp:52
-        const float scale_B_3 = scale_B_next;
-        scale_B_next = SB[min<int32_t>(k_of_4 * 4 + 4, 127) + bx * 128];
+        scale_B_here = SB[k_of_4 * 4 + bx * 128 + 3];
+        const float scale_B_3 = scale_B_here;
         // fp8_gemm.cpp:44
         tw_wgmma_wait<0>();
         tw_hold(inner0_other);
