@@ -58,6 +58,10 @@ bool is_subtracted(int64_t v, DType type) {
   const bool narrow = type.is_int() && type.is_signed() && type.bits < 64;
   return v < 0 && v != (narrow ? -(int64_t{1} << (type.bits - 1)) : INT64_MIN);
 }
+// Whether a product with -v never overflows where that with v does not: x * -v is 2^(bits - 1) for powers of two alone.
+bool is_subtracted_product(int64_t v, DType type) {
+  return is_subtracted(v, type) && (v == -1 || !std::has_single_bit(static_cast<uint64_t>(-v)));
+}
 
 }  // namespace
 
@@ -100,7 +104,7 @@ Text CFamily::sum(const Sum& n, DType type) {
     std::stable_partition(terms.begin(), terms.end(), [](const Term& t) { return t.coefficient > 1; });
   std::string out;
   for (const Term& t : terms) {
-    const bool first = out.empty(), negative = is_subtracted(t.coefficient, type);
+    const bool first = out.empty(), negative = is_subtracted_product(t.coefficient, type);
     const int64_t magnitude = negative ? -t.coefficient : t.coefficient;
     const auto* c = t.value.as<Cast>();
     const bool widens = type == i64 && c && c->value->type.is_int() && c->value->type.bits <= 32;
@@ -123,7 +127,7 @@ Text CFamily::sum(const Sum& n, DType type) {
   const bool minus = std::ranges::any_of(terms, [](const Term& t) { return t.coefficient < 0; });
   const auto finish = [&](const Text& t) { return minus ? after_minus(type, t) : rounded(type, t); };
   if (!single) return finish({out, Binds::Sum});
-  return finish({out, is_subtracted(terms[0].coefficient, type) ? Binds::Unary : Binds::Product});
+  return finish({out, is_subtracted_product(terms[0].coefficient, type) ? Binds::Unary : Binds::Product});
 }
 
 Text CFamily::divide(const Binary& n, DType type) {

@@ -90,7 +90,7 @@ TEST_F(Retry, NamesOfARoleAreNotKeptInAnother) {
 // two blocks leave to a thread each, if nothing bounds them.
 TEST_F(Retry, AFewRegistersLessForOneBlockMore) {
   const char* text =
-      "program p {\n  param X: bfloat16[4096, 16384]\n  param Y: bfloat16[4096, 16384]\n"
+      "program p {\n  param X: float16[4096, 16384]\n  param Y: float16[4096, 16384]\n"
       "  launch rows(bx: 4096) threads(tx: 256) {\n    fragment x: float32[1, 16384]\n"
       "    fragment most: float32[1]\n    fragment sum: float32[1]\n    copy from=X[bx, 0 : 16384] to=x\n"
       "    reduce max from=x to=most dim=1\n    map i in 1, j in 16384 {\n"

@@ -54,6 +54,13 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
   EXPECT_EQ(stored("(A[tx] + 5) // 2", "int64"), "(int64_t)((uint64_t)A[tx] + 5ull) >> 1");
 }
 
+// What is subtracted stays in its type, too: 3 * 2^29 + 2^29 is no int32, though -2^31 is.
+TEST(WrapSums, ProductsThatAreSubtracted) {
+  EXPECT_EQ(stored("(tx % 5 * -536870912 + 2147483647) % 7"),
+            "floormod<int32_t>((int32_t)((uint32_t)tx % 5u) * -536870912 + 2147483647, 7)");
+  EXPECT_EQ(stored("(tx % 5 * -3 + 100) // 7"), "(int32_t)((uint32_t)(-((int32_t)((uint32_t)tx % 5u) * 3) + 100) / 7u)");
+}
+
 TEST(WrapSums, WhatIsKeptMayWrap) {
   EXPECT_EQ(stored("A[tx] * 6 + 1"), "(int32_t)((uint32_t)A[tx] * 6u + 1u)");
   EXPECT_EQ(stored("A[tx] * n"), "(int32_t)((uint32_t)A[tx] * (uint32_t)n)");

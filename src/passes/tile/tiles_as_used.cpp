@@ -126,8 +126,8 @@ TileProgram tiles_as_used(TileProgram program) {
       BufferId tile = id;
       if (const BufferId view = only_view(program, launch, id); view.valid())
         become(program, launch, id, view), tile = view;
-      const bool viewed = std::ranges::any_of(used_buffers(launch.body),
-                                              [&](BufferId x) { return x != tile && program.root(x) == tile; });
+      // By those, too, that nothing uses: they are declared over all of it.
+      const bool viewed = std::ranges::any_of(program.buffers, [&](const Buffer& b) { return b.root == tile; });
       if (viewed || !is_plain(program.buffer(tile))) continue;
       const auto box = UsedBox(program, launch, tile).extents();
       if (!box || std::ranges::any_of(*box, [](int64_t n) { return n <= 0; })) continue;

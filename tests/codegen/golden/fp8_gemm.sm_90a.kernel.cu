@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) scaled_matmul_kernel(const 
       const int32_t tile = block + turn * 128;
       const int32_t panel = (int32_t)((uint32_t)tile / 448u);
       const int32_t in_panel = (int32_t)((uint32_t)tile % 448u);
-      const int32_t panel_height = min<int32_t>(8, -(panel * 8) + 32);
+      const int32_t panel_height = min<int32_t>(8, panel * -8 + 32);
       const int32_t panel_column = (int32_t)floordiv<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);
       const int32_t bx = (panel & 1) == 1 ? -panel_column + 55 : panel_column;
       const int32_t by = panel * 8 + (int32_t)floormod<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);

@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_kernel(uint16_t* A, 
       const int32_t tile = block + turn * 128;
       const int32_t panel = tile >> 8;
       const int32_t in_panel = tile & 255;
-      const int32_t panel_height = min<int32_t>(16, -(panel * 16) + 32);
+      const int32_t panel_height = min<int32_t>(16, panel * -16 + 32);
       const int32_t panel_column = (int32_t)floordiv<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);
       const int32_t bx = (panel & 1) == 1 ? -panel_column + 15 : panel_column;
       const int32_t by = panel * 16 + (int32_t)floormod<uint32_t>((uint32_t)in_panel, (uint32_t)panel_height);

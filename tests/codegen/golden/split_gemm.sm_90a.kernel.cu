@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) split_matmul_atomics_1_kern
     const int32_t k_end = s * 32 + 32;
     for (int32_t k = s * 32; k < k_end; ++k) {
       // split_gemm.cpp:27
-      const int32_t fill = k - s * 32;
+      const int32_t fill = k + s * -32;
       const int32_t slot = (int32_t)((uint32_t)fill & 3u);
       const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
       tw_wait(&A_shared_B_shared_empty[slot], parity ^ 1);

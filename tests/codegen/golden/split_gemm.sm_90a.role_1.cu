@@ -7,7 +7,7 @@
     const int32_t k_end = s * 32 + 32;
     for (int32_t k = s * 32; k < k_end; ++k) {
       // split_gemm.cpp:29
-      const int32_t fill = k - s * 32;
+      const int32_t fill = k + s * -32;
       const int32_t slot = (int32_t)((uint32_t)fill & 3u);
       const int32_t parity = (int32_t)((uint32_t)fill >> 2 & 1u);
       tw_wait(&A_shared_B_shared_full[slot], parity);
@@ -23,7 +23,7 @@
       if (s * 32 < k) {
         __syncwarp();
         if ((tx & 31) == 0) {
-          tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(k - s * 32 - 1) & 3u)]);
+          tw_arrive(&A_shared_B_shared_empty[(int32_t)((uint32_t)(k + s * -32 - 1) & 3u)]);
         }
       }
     }
