@@ -125,6 +125,8 @@ TW_PUBLIC const char* tw_program_text(tw_program* program);
 TW_PUBLIC tw_error* tw_program_parse(const char* text, const char* file_name, tw_program** out);
 /* The program with lines of its launches' plans fixed, as `tilewright compile --stage plan` prints them. */
 TW_PUBLIC tw_error* tw_program_with_plan(const tw_program* program, const char* plan, tw_program** out);
+/* The program with an option set, 1 or 0, by its name in .tile text; where its statements stand is kept. */
+TW_PUBLIC tw_error* tw_program_with_option(const tw_program* program, const char* name, int value, tw_program** out);
 
 typedef struct tw_text tw_text; /* a text that the caller releases */
 TW_PUBLIC const char* tw_text_get(const tw_text* text);

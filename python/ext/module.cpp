@@ -239,6 +239,16 @@ PyObject* program_with_plan(PyObject* self, PyObject* args) {
   return new_program(program);
 }
 
+PyObject* program_with_option(PyObject* self, PyObject* args) {
+  const char* name = nullptr;
+  int value = 0;
+  if (!PyArg_ParseTuple(args, "sp", &name, &value)) return nullptr;
+  tw_program* program = nullptr;
+  if (tw_error* error = tw_program_with_option(object_of<ProgramObject>(self)->program, name, value, &program))
+    return raise(error);
+  return new_program(program);
+}
+
 // ---- the module
 
 PyObject* module_apply(PyObject*, PyObject* args) { return apply_operation(nullptr, args); }
@@ -420,6 +430,7 @@ PyTypeObject* make_program_type() {
       {"check", program_check, METH_VARARGS, "check(values, seed, json): every engine that takes it, compared."},
       {"build", program_build, METH_VARARGS,
        "build(arch, name, folder): compiled ahead of time; the paths, a line each."},
+      {"with_option", program_with_option, METH_VARARGS, "with_option(name, value): with an option set."},
       {"with_plan", program_with_plan, METH_VARARGS, "with_plan(text): with lines of its launches' plans fixed."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy_program)},

@@ -258,15 +258,9 @@ _TARGET_OPTIONS = frozenset("-code -keys -libs -max_num_threads -max_threads_per
 
 def with_options(program, options):
     """A recorded program with these options besides its own."""
-    text = program.text
-    head, brace, rest = text.partition("{\n")
-    lines = [f"  option {name}={str(value).lower()}\n" for name, value in options.items()]
-    missing = [line for line in lines if line not in text and ("=true" in line or line.replace("false", "true") in text)]
-    if not missing:
-        return program
-    for line in missing:
-        rest = rest.replace(line.replace("false", "true"), "")
-    return _native.parse(head + brace + "".join(missing) + rest, "")
+    for name, value in options.items():
+        program = program.with_option(name, value)
+    return program
 
 
 def output_indices(program, out_idx):

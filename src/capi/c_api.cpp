@@ -6,6 +6,7 @@
 #include "driver/machine.h"
 #include "driver/simulate_program.h"
 #include "driver/studio.h"
+#include "ir/options.h"
 #include "scalar/dtype_rows.h"
 #include "tilewright/cost.h"
 #include "tilewright/version.h"
@@ -171,6 +172,16 @@ tw_error* tw_program_parse(const char* text, const char* file_name, tw_program**
 tw_error* tw_program_with_plan(const tw_program* program, const char* plan, tw_program** out) {
   return guarded([&] {
     *out = new tw_program{with_plan(program->program, plan), {}};
+    (*out)->text = (*out)->program.text();
+  });
+}
+
+tw_error* tw_program_with_option(const tw_program* program, const char* name, int value, tw_program** out) {
+  return guarded([&] {
+    ir::TileProgram tiles = program->program.box().program;
+    ir::set_option(tiles.options, name, value != 0);
+    *out =
+        new tw_program{Program(std::make_shared<const ir::TileProgramBox>(ir::TileProgramBox{std::move(tiles)})), {}};
     (*out)->text = (*out)->program.text();
   });
 }

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "ir/options.h"
 #include "ir/parse_text.h"
 
 namespace tilewright::ir {
@@ -250,19 +251,7 @@ void Parser::option() {
   expect("=", "after the name of the option");
   bool value = false;
   field(value, {});
-  if (key == "contract")
-    program_.options.contract = value;
-  else if (key == "fast_math")
-    program_.options.fast_math = value;
-  else if (key == "strict")
-    program_.options.strict = value;
-  else if (key == "tf32")
-    program_.options.tf32 = value;
-  else if (key == "zero_unwritten")
-    program_.options.zero_unwritten = value;
-  else
-    fail(Code::TextUnknownField, place(at), fmt::format("a program has no option '{}'", key),
-         "it has contract, fast_math, strict, tf32, zero_unwritten");
+  set_option(program_.options, key, value, place(at));
 }
 
 std::vector<int64_t> Parser::extents_in_parentheses() {

@@ -422,3 +422,22 @@ def test_assertions_say_where():
         with pytest.raises(tw.LaunchError) as caught:
             tw.compile(main, engine=engine)(np.zeros(8, "float32"))
         assert caught.value.line == line_of("assertion") and "positive" in str(caught.value)
+
+
+def unfilled():
+    @T.prim_func
+    def main(A: T.Tensor[[32], T.float32]):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((32,), "float32")
+            for i in T.Parallel(32):
+                A[i] = s[31 - i]  # read before it is filled
+
+    return main
+
+
+@pytest.mark.parametrize("options", [{}, {"tilewright.tf32": True}, {"tl.enable_fast_math": True}, {"tl.disable_tma_lower": True}])
+def test_options_of_a_compilation_keep_the_place(options):
+    with expect("TW1090", "read before it is filled", "'s'"):
+        tw.compile(unfilled(), pass_configs=options)
+    with expect("TW1090", "read before it is filled", "'s'"):
+        tw.jit(unfilled, pass_configs=options)()
