@@ -68,11 +68,19 @@ class PairSearch {
     return nullptr;
   }
   bool depends(const Expr& e, size_t d) const {
-    const std::set<VarId> used = used_vars(e);
-    return std::ranges::any_of(used, [&](VarId v) {
-      const auto named = names_.find(v);
-      return v == launch_.block[d] || (named != names_.end() && depends(named->second, d));
-    });
+    std::vector<VarId> next;
+    std::set<VarId> seen;
+    const auto add = [&](const Expr& part) {
+      for (VarId v : used_vars(part))
+        if (seen.insert(v).second) next.push_back(v);
+    };
+    for (add(e); !next.empty();) {
+      const VarId v = next.back();
+      next.pop_back();
+      if (v == launch_.block[d]) return true;
+      if (const auto named = names_.find(v); named != names_.end()) add(named->second);
+    }
+    return false;
   }
   bool depends(const std::vector<Expr>& list, size_t d) const {
     return std::ranges::any_of(list, [&](const Expr& e) { return depends(e, d); });

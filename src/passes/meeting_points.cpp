@@ -1,6 +1,7 @@
 #include "passes/meeting_points.h"
 
 #include "analysis/value_at.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 
@@ -151,13 +152,22 @@ class Meeting {
   // What names stand for in the body is put in.
   std::vector<Expr> spelled(const std::vector<Expr>& indices) const {
     std::vector<Expr> out;
-    for (const Expr& e : indices) out.push_back(substitute(e, names_));
+    for (const Expr& e : indices) out.push_back(spelled(e));
     return out;
   }
+  Expr spelled(const Expr& e) const { return spelled_out(e, names_).value_or(e); }
+  void note_name(const Let& let) {
+    points_of_names_[let.var] = points_of(let.value);
+    if (const auto whole = spelled_out(let.value, names_)) names_[let.var] = *whole;
+  }
+  // The variables of the map that choose a value, through names too that are not put in.
   Vars points_of(const Expr& e) const {
     Vars out;
-    for (VarId v : used_vars(e))
+    for (VarId v : used_vars(e)) {
       if (points_.contains(v)) out.insert(v);
+      if (const auto name = points_of_names_.find(v); name != points_of_names_.end())
+        out.insert(name->second.begin(), name->second.end());
+    }
     return out;
   }
   bool is_own(BufferId id) const {
@@ -185,7 +195,7 @@ class Meeting {
         });
       });
       if (const auto* let = s.as<Let>()) {
-        names_[let->var] = substitute(let->value, names_);
+        note_name(*let);
       } else if (const auto* store = s.as<Store>()) {
         if (is_own(store->to.buffer)) continue;
         Change c{store->to.buffer, spelled(store->to.indices), told, guards_};
@@ -194,7 +204,7 @@ class Meeting {
         stores_.push_back(std::move(c));
       } else if (const auto* branch = s.as<If>()) {
         Vars inside = told;
-        const Expr condition = substitute(branch->condition, names_);
+        const Expr condition = spelled(branch->condition);
         add_told(condition, inside);
         guards_.emplace_back(condition, true);
         collect(branch->then_body, inside);
@@ -210,8 +220,9 @@ class Meeting {
   const ProgramTables& program_;
   const Map& map_;
   Vars points_;
-  bool is_dealt_ = false;  // to the threads that the program says: which points meet in one is its word
-  Substitution names_;
+  bool is_dealt_ = false;                  // to the threads that the program says: which points meet in one is its word
+  Substitution names_;                     // of values that are not too large
+  std::map<VarId, Vars> points_of_names_;  // of all
   std::vector<std::pair<Expr, bool>> guards_;
   std::vector<Change> stores_;
   std::vector<std::pair<BufferId, std::vector<Expr>>> loads_;

@@ -9,6 +9,7 @@
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/match.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -148,6 +149,10 @@ class Pricer {
   }
 
  private:
+  // A name whose value is long is not known: no count of anything is that.
+  void name(const Let& n) {
+    if (const auto value = spelled_out(n.value, known_)) known_[n.var] = *value;
+  }
   int64_t known(const Expr& e) {
     const auto value = constant_int(substitute(e, known_));
     is_known_ = is_known_ && value;
@@ -176,7 +181,7 @@ class Pricer {
         ++loops_, count(n->body, times * static_cast<double>(turns)), --loops_;
         if (n->kind == LoopKind::Pipelined) turn_alone(*n, times * static_cast<double>(turns));
       } else if (const auto* n = s.as<Let>())
-        known_[n->var] = substitute(n->value, known_);
+        name(*n);
       else if (const auto* n = s.as<ir::Role>())
         has_roles_ = true, threads_ = n->end - n->begin, count(n->body, times);
       else if (const auto* n = s.as<If>())

@@ -2,6 +2,7 @@
 
 #include "analysis/slope.h"
 #include "ir/buffer_vars.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/fuse/index.h"
@@ -50,7 +51,7 @@ class Streaming {
     if (!found || stands_by(program_, found->to.buffer, bound_vars(f.body))) return nullptr;
     const Buffer& b = program_.buffer(found->to.buffer);
     const std::vector<Expr> indices = indices_of(f, *found);
-    if (b.rank() == 0 || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1))
+    if (indices.empty() || b.type.is_packed() || (!b.strides.empty() && constant_int(b.strides.back()) != 1))
       return nullptr;
     bool reads = false;
     walk_exprs(f.body, [&](const Expr& e) {
@@ -62,13 +63,20 @@ class Streaming {
       if (used_vars(indices[d]).contains(f.var)) return nullptr;
     return reads || !steps_by_one(indices.back(), f.var) ? nullptr : found;
   }
-  // Where the store goes, in words that are known before the loop: names of its body stand for what they are.
+  // Where the store goes, in words that are known before the loop: names of its body stand for what they are. Empty: it
+  // has no indices, or they are too long in such words.
   static std::vector<Expr> indices_of(const For& f, const Store& store) {
     Substitution names;
     for (const Stmt& s : f.body)
-      if (const auto* n = s.as<Let>()) names[n->var] = substitute(n->value, names);
+      if (const auto* n = s.as<Let>())
+        if (const auto whole = spelled_out(n->value, names)) names[n->var] = *whole;
+    const std::set<VarId> inside = bound_vars(f.body);
     std::vector<Expr> out;
-    for (const Expr& e : store.to.indices) out.push_back(substitute(e, names));
+    for (const Expr& e : store.to.indices) {
+      const auto whole = spelled_out(e, names);
+      if (!whole || uses_any(*whole, inside)) return {};
+      out.push_back(*whole);
+    }
     return out;
   }
   static bool steps_by_one(const Expr& index, VarId v) {

@@ -1,5 +1,6 @@
 // Map and Gemm at the loop level.
 #include "ir/buffer_vars.h"
+#include "ir/names.h"
 #include "passes/lower/lowering.h"
 
 namespace tilewright::passes {
@@ -33,11 +34,13 @@ class SumsApart {
     Substitution names;
     for (const Stmt& s : map_.body) {
       const auto* let = s.as<Let>();
-      if (let) names[let->var] = substitute(let->value, names);
+      const auto whole = let ? spelled_out(let->value, names, kLargestTerm) : std::nullopt;
+      if (whole) names[let->var] = *whole;
       const auto* sum = s.as<Atomic>();
-      const Expr term = sum && is_of_all_points(*sum, names) ? substitute(sum->value, names) : Expr();
-      if (term && term->size <= kLargestTerm && is_apart(term, s))
-        add_sum(*sum, term, *count, sums);
+      const auto term =
+          sum && is_of_all_points(*sum, bound) ? spelled_out(sum->value, names, kLargestTerm) : std::nullopt;
+      if (term && is_apart(*term, s, bound))
+        add_sum(*sum, *term, *count, sums);
       else
         rest.body.push_back(s);
     }
@@ -46,28 +49,29 @@ class SumsApart {
 
  private:
   VarId along() const { return map_.vars.back(); }
-  bool is_of_all_points(const Atomic& n, const Substitution& names) const {
+  bool is_of_all_points(const Atomic& n, const std::set<VarId>& bound) const {
     const Space space = l_.buffer(l_.program.root(n.to.buffer)).space;
     if (n.op != AtomicOp::Add || n.result.valid() || (space != Space::Shared && space != Space::Fragment)) return false;
     for (const Expr& e : n.to.indices)
-      if (!stays(e, names)) return false;
+      if (!stays(e, bound)) return false;
     return !l_.type(n.to.buffer).is_packed();
   }
-  bool stays(const Expr& e, const Substitution& names) const {
+  bool stays(const Expr& e, const std::set<VarId>& bound) const {
     bool found = true;
     walk(e, [&](const Expr& x) {
       const auto* v = x.as<Var>();
-      found = found && !x.as<Load>() && !(v && (v->id == along() || names.contains(v->id)));
+      found = found && !x.as<Load>() && !(v && (v->id == along() || bound.contains(v->id)));
     });
     return found;
   }
-  // Nothing else of the map touches the sum or changes what the term reads, and nothing in it is a thread's own.
-  bool is_apart(const Expr& term, const Stmt& sum) const {
+  // Nothing else of the map touches the sum or changes what the term reads, and nothing in it is a thread's own, or a
+  // name of the map.
+  bool is_apart(const Expr& term, const Stmt& sum, const std::set<VarId>& bound) const {
     std::set<BufferId> read;
     bool common = true;
     walk(term, [&](const Expr& e) {
       if (const auto* n = e.as<Load>()) read.insert(l_.program.root(n->buffer));
-      if (const auto* v = e.as<Var>()) common = common && !is_thread(v->id);
+      if (const auto* v = e.as<Var>()) common = common && !is_thread(v->id) && !bound.contains(v->id);
     });
     for (const Expr& e : sum.as<Atomic>()->to.indices)
       for (VarId v : used_vars(e)) common = common && !is_thread(v);

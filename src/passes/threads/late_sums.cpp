@@ -57,7 +57,7 @@ class Finite {
     });
   }
   bool operator()(const Expr& e) {
-    seen_.clear();
+    seen_.clear(), named_.clear();
     return of(e);
   }
 
@@ -68,7 +68,9 @@ class Finite {
     if (e->type.is_int() || e->type.is_bool()) return true;
     if (const auto* n = e.as<Var>()) {
       const auto named = names_.find(n->id);
-      return named != names_.end() && of(named->second);
+      if (named == names_.end()) return false;
+      if (const auto known = named_.find(n->id); known != named_.end()) return known->second;
+      return named_[n->id] = of(named->second);
     }
     if (const auto* n = e.as<Load>()) return is_tile(n->buffer);
     if (const auto* n = e.as<Cast>()) return of(n->value);
@@ -94,7 +96,8 @@ class Finite {
   std::map<VarId, Expr> names_;
   std::map<BufferId, std::vector<Expr>> written_;
   std::set<BufferId> otherwise_;
-  std::set<BufferId> seen_;  // tiles whose values are among those that are looked at
+  std::set<BufferId> seen_;      // tiles whose values are among those that are looked at
+  std::map<VarId, bool> named_;  // what is known of names: each is looked at once, however often others use it
 };
 
 class LateSums {

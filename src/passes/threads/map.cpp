@@ -10,6 +10,7 @@
 #include "analysis/slope.h"
 #include "analysis/wide_atomics.h"
 #include "ir/buffer_vars.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/assume_fast_calls.h"
@@ -648,10 +649,12 @@ class MapLowering {
         is_async_width(loads[0], at) && brings_zeros(loads[0])) {
       Substitution names;  // which do not come along
       for (const Stmt& s : body)
-        if (const auto* n = s.as<Let>()) names[n->var] = substitute(n->value, names);
-      const Expr value = substitute(body[stores[0].store].as<Store>()->value, names);
-      if (equal(value, loads[0].load)) return direct(loads[0], stores[0], at);
-      if (const Expr guard = guard_of(value, loads[0].load, at)) return direct(loads[0], stores[0], at, guard);
+        if (const auto* n = s.as<Let>())
+          if (const auto whole = spelled_out(n->value, names)) names[n->var] = *whole;
+      const Expr value = spelled_out(body[stores[0].store].as<Store>()->value, names).value_or(Expr{});
+      if (value && equal(value, loads[0].load)) return direct(loads[0], stores[0], at);
+      const Expr guard = value ? guard_of(value, loads[0].load, at) : Expr{};
+      if (guard && !uses_any(guard, bound_vars(body))) return direct(loads[0], stores[0], at, guard);
     }
     size_t ahead = 0;
     std::vector<bool> is_ahead;

@@ -1,6 +1,7 @@
 #include "passes/threads/map_lanes.h"
 
 #include "ir/buffer_vars.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/threads/deal.h"
@@ -11,6 +12,8 @@ namespace tilewright::passes {
 using namespace ir;
 
 namespace {
+
+constexpr uint32_t kLargestIndex = 256;  // nodes of an index, or a condition, with the values of names in it
 
 // What the lane's number is divided by; none: it is something else.
 Expr divisor_of(const Expr& e, VarId lane) {
@@ -92,7 +95,7 @@ Body with_plain_indices(const Body& body, const ProgramTables& p) {
     if (!n || !n->value->type.is_int()) return;
     bool loads = false;
     walk(n->value, [&](const Expr& e) { loads = loads || e.as<Load>(); });
-    if (!loads) names[n->var] = substitute(n->value, names);
+    if (const auto whole = loads ? std::nullopt : spelled_out(n->value, names, kLargestIndex)) names[n->var] = *whole;
   });
   const std::set<VarId> of_buffers = vars_of_buffers(p);
   std::erase_if(names,

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/buffer_vars.h"
+#include "ir/names.h"
 #include "scalar/functions.h"
 
 namespace tilewright::passes {
@@ -11,6 +12,7 @@ using namespace ir;
 
 namespace {
 
+constexpr uint32_t kMostRepeated = 64;  // nodes of a value that is written out where its name was
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Quotients {
@@ -160,11 +162,15 @@ bool is_long(const Expr& e) {
   return found;
 }
 
-size_t uses(const Body& body, size_t from, VarId v) {
-  size_t count = 0;
-  for (size_t i = from; i < body.size(); ++i)
-    walk_exprs({body[i]}, [&](const Expr& e) { count += e.as<Var>() && e.as<Var>()->id == v; });
-  return count;
+// Names that quotients are made of, by way of other names too.
+std::set<VarId> names_in(const Body& body, function_ref<bool(const Expr&)> is_quotient) {
+  std::set<VarId> out;
+  walk_exprs(body, [&](const Expr& e) {
+    if (is_quotient(e)) out.merge(used_vars(e));
+  });
+  for (size_t i = body.size(); i-- > 0;)
+    if (const auto* n = body[i].as<Let>(); n && out.contains(n->var)) out.merge(used_vars(n->value));
+  return out;
 }
 
 // The value of every lane, computed before; what stands for it at `lane`.
@@ -190,24 +196,39 @@ Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering&
     });
     return all;
   };
-  // Names of values in registers give way to the values, which the device compiler computes once all the same.
   if (body.empty() || !body.back().as<Store>()) return body;
   for (BufferId id : used_buffers({body.back()}))
     if (stands_by(l.program, id, bound_vars(body))) return body;
-  Substitution names;
-  for (size_t i = 0; i + 1 < body.size(); ++i) {
-    const auto* n = body[i].as<Let>();
-    if (!n || !in_hand(n->value)) return body;
-    const Expr value = substitute(n->value, names);
-    names[n->var] = is_long(value) && uses(body, i + 1, n->var) > 1 ? kept(value, lane, count, l, before) : value;
-  }
-  body = substitute(Body{body.back()}, names);
-  Quotients quotients(lane, count, l);
-  return rewrite_exprs(body, [&](const Expr& e) -> std::optional<Expr> {
+  for (size_t i = 0; i + 1 < body.size(); ++i)
+    if (const auto* n = body[i].as<Let>(); !n || !in_hand(n->value)) return body;
+  const auto is_quotient = [&](const Expr& e) {
     const auto* n = e.as<Binary>();
-    if (!n || e->type != f32 || n->op != BinaryOp::Div || n->b.as<Const>() || !in_hand(e)) return std::nullopt;
-    return quotients.of(n->a, n->b, before);
-  });
+    return n && e->type == f32 && n->op == BinaryOp::Div && !n->b.as<Const>();
+  };
+  const std::set<VarId> ahead = names_in(body, is_quotient);
+  Quotients quotients(lane, count, l);
+  const auto of_all = [&](const Expr& e) -> std::optional<Expr> {
+    if (!is_quotient(e) || !in_hand(e)) return std::nullopt;
+    return quotients.of(e.as<Binary>()->a, e.as<Binary>()->b, before);
+  };
+  // Names of values in registers give way to the values, where that makes nothing longer. A quotient is computed before
+  // the loop, where there are no names of its body: what it needs may be written out more than once, which the device
+  // compiler computes once all the same, up to some length.
+  Substitution names;
+  Body out;
+  for (size_t i = 0; i + 1 < body.size(); ++i) {
+    const Let& n = *body[i].as<Let>();
+    const Expr value = substitute(n.value, names);
+    const bool once = is_simple(value) || uses_of(n.var, body, i + 1) <= 1, is_ahead = ahead.contains(n.var);
+    if (!once && is_ahead && (is_long(value) || value->size > kMostRepeated))
+      names[n.var] = kept(rewrite(value, of_all), lane, count, l, before);
+    else if (once || is_ahead)
+      names[n.var] = value;
+    else
+      out.push_back(make_stmt(Let{n.var, value}, body[i]->location));
+  }
+  out.push_back(substitute(Body{body.back()}, names).front());
+  return rewrite_exprs(out, of_all);
 }
 
 QuotientOfPoint quotient_of_point(const Expr& x, const Expr& y, Lowering& l) {

@@ -2,6 +2,7 @@
 
 #include "analysis/slope.h"
 #include "ir/extent.h"
+#include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/intervals.h"
@@ -79,12 +80,14 @@ class Masks {
     Substitution lets;
     for (size_t i = 0; i + 1 < map->body.size(); ++i) {
       const auto* let = map->body[i].as<Let>();
-      if (!let) return {};
-      lets[let->var] = substitute(let->value, lets);
+      const auto whole = let ? spelled_out(let->value, lets) : std::nullopt;
+      if (!whole) return {};
+      lets[let->var] = *whole;
     }
-    const Expr value = substitute(store->value, lets);
-    if (is_zero(value)) return constant(boolean, int64_t{1});
-    const auto* select = value.as<Select>();
+    const auto value = spelled_out(store->value, lets);
+    if (!value) return {};
+    if (is_zero(*value)) return constant(boolean, int64_t{1});
+    const auto* select = value->as<Select>();
     if (!select) return {};
     if (is_zero(select->a)) return everywhere(select->condition, *map);
     return is_zero(select->b) ? everywhere(opposite(select->condition), *map) : Expr{};
