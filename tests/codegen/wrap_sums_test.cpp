@@ -58,7 +58,8 @@ TEST(WrapSums, WhatIsLookedAtMayWrap) {
 TEST(WrapSums, ProductsThatAreSubtracted) {
   EXPECT_EQ(stored("(tx % 5 * -536870912 + 2147483647) % 7"),
             "floormod<int32_t>((int32_t)((uint32_t)tx % 5u) * -536870912 + 2147483647, 7)");
-  EXPECT_EQ(stored("(tx % 5 * -3 + 100) // 7"), "(int32_t)((uint32_t)(-((int32_t)((uint32_t)tx % 5u) * 3) + 100) / 7u)");
+  EXPECT_EQ(stored("(tx % 5 * -3 + 100) // 7"),
+            "(int32_t)((uint32_t)(-((int32_t)((uint32_t)tx % 5u) * 3) + 100) / 7u)");
 }
 
 TEST(WrapSums, WhatIsKeptMayWrap) {
