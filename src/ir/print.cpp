@@ -1,6 +1,7 @@
 #include "ir/print.h"
 
 #include "ir/match.h"
+#include "ir/options.h"
 #include "ir/print_expr.h"
 #include "ir/print_lines.h"
 #include "ir/rewrite.h"
@@ -182,14 +183,8 @@ void Printer::header() {
     if (can_declare(id)) declare(id);
   for (const Assumption& a : program_.assumptions) table_line("assume " + exprs_.text(a.condition), a.location);
   const Options standard;
-  if (program_.options.contract != standard.contract)
-    line(fmt::format("option contract={}", program_.options.contract));
-  if (program_.options.fast_math != standard.fast_math)
-    line(fmt::format("option fast_math={}", program_.options.fast_math));
-  if (program_.options.strict != standard.strict) line(fmt::format("option strict={}", program_.options.strict));
-  if (program_.options.tf32 != standard.tf32) line(fmt::format("option tf32={}", program_.options.tf32));
-  if (program_.options.zero_unwritten != standard.zero_unwritten)
-    line(fmt::format("option zero_unwritten={}", program_.options.zero_unwritten));
+  for (const auto& [name, value] : kOptions)
+    if (program_.options.*value != standard.*value) line(fmt::format("option {}={}", name, program_.options.*value));
 }
 
 void Printer::launch(const Launch& launch, int32_t index) {

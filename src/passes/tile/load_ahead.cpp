@@ -50,13 +50,11 @@ class LoadsAhead {
     f.body.clear();
     // In front of the loop; behind its first product: addresses are computed while that runs, where the turn goes on.
     Body before, behind;
-    bool moved = false;
     Body& later = gemm + 1 == loop.body.end() ? f.body : behind;
     for (auto x = loop.body.begin(); x != loop.body.end(); ++x) {
       const bool early = x < gemm && is_known_outside(*x, loop);
       if (aside_ && early && gemm + 1 != loop.body.end() && lies_by_the_last(*x, loop) &&
           waits_for(*x, x + 1, gemm + 1)) {
-        moved = true;
         const auto* let = x->as<Let>();
         if (!let) {
           behind.push_back(*x);
@@ -92,10 +90,10 @@ class LoadsAhead {
       }
       if (x == gemm) append(f.body, behind);
     }
-    if (before.empty() && !moved) return std::nullopt;
-    if (before.empty()) return Body{make_stmt(std::move(f), at)};
+    if (before.empty() && behind.empty()) return std::nullopt;
     const Expr any = binary(BinaryOp::Lt, constant(type, int64_t{0}), loop.extent);
-    Body out = constant_int(any) == 1 ? std::move(before) : Body{make_stmt(If{any, std::move(before), {}}, at)};
+    const bool as_it_is = before.empty() || constant_int(any) == 1;
+    Body out = as_it_is ? std::move(before) : Body{make_stmt(If{any, std::move(before), {}}, at)};
     out.push_back(make_stmt(std::move(f), at));
     return out;
   }
