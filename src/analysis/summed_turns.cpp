@@ -11,17 +11,13 @@
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/zero.h"
 
 namespace tilewright::analysis {
 
 using namespace ir;
 
 namespace {
-
-bool is_zero(const Expr& e) {
-  const auto* c = e.as<Const>();
-  return c && c->bits == 0;
-}
 
 class LoopToSplit {
  public:

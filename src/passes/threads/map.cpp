@@ -13,6 +13,7 @@
 #include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/zero.h"
 #include "passes/assume_fast_calls.h"
 #include "passes/named_barriers.h"
 #include "passes/threads/collectives.h"
@@ -805,7 +806,6 @@ class MapLowering {
     });
     return memory || used_vars(either->condition).contains(id_of(at.lane)) ? Expr{} : either->condition;
   }
-  static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
   // From memory to memory, past the registers; nothing is read, and zeros are written, where a guard says so.
   Body direct(const Wide& from, const Wide& to, const Held& at, const Expr& guard = {}) {
     std::vector<Region> sources, targets;

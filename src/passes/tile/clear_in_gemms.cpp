@@ -5,6 +5,7 @@
 #include "ir/jumps.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/zero.h"
 
 namespace tilewright::passes {
 
@@ -127,10 +128,6 @@ class Clearer {
   bool uses(const Stmt& s, BufferId c) const { return used_roots({s}, p_).contains(c); }
   bool multiplies(const Gemm& g, BufferId c) const {
     return p_.root(g.a.buffer) == c || p_.root(g.b.buffer) == c || (g.is_sparse() && p_.root(g.metadata.buffer) == c);
-  }
-  static bool is_zero(const Expr& e) {
-    const auto* c = e.as<Const>();
-    return c && c->bits == 0;
   }
 
  private:

@@ -5,6 +5,7 @@
 #include "ir/names.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/zero.h"
 #include "passes/lower/intervals.h"
 #include "passes/tile/accumulator_room.h"
 
@@ -92,7 +93,6 @@ class Masks {
     if (is_zero(select->a)) return everywhere(select->condition, *map);
     return is_zero(select->b) ? everywhere(opposite(select->condition), *map) : Expr{};
   }
-  static bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
   // The negation of comparisons of integers, as comparisons; what is none of those stays as it is, under a Not.
   static Expr opposite(const Expr& e) {
     const auto* b = e.as<Binary>();

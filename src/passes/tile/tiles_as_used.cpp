@@ -5,6 +5,7 @@
 #include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "ir/zero.h"
 #include "passes/lower/intervals.h"
 
 namespace tilewright::passes {
@@ -17,9 +18,6 @@ bool is_plain(const Buffer& b) {
   return b.space == Space::Shared && b.strides.empty() && !b.cta && b.layout.kind == LayoutHint::None && !b.reducer &&
          !b.type.is_packed() && b.rank() > 0;
 }
-
-// All of whose bits are 0, in whatever type they are read.
-bool is_zero(const Expr& e) { return e.as<Const>() && e.as<Const>()->bits == 0; }
 
 // ---- views
 
