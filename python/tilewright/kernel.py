@@ -257,9 +257,11 @@ _TARGET_OPTIONS = frozenset("-code -keys -libs -max_num_threads -max_threads_per
 
 
 def with_options(program, options):
-    """A recorded program with these options besides its own."""
+    """A recorded program with these options besides its own: itself where it has them already."""
     for name, value in options.items():
-        program = program.with_option(name, value)
+        changed = program.with_option(name, value)
+        if changed.text != program.text:
+            program = changed
     return program
 
 
