@@ -280,6 +280,21 @@ class CudaText final : public CudaAsync {
     line(fmt::format("    : {} : \"r\"((uint32_t)__cvta_generic_to_shared(&{})) : \"memory\");", operands(to, "=r"),
                      element(n.from.buffer, n.from.indices)));
   }
+  void store_matrix(const StoreMatrix& n) {
+    const size_t matrices = words(n.from).size();
+    const std::string name = fmt::format("tw_store_matrices_{}{}", matrices, n.transpose ? "_transposed" : "");
+    std::vector<std::string> each;
+    for (size_t i = 0; i < matrices; ++i) each.push_back(fmt::format("words[{}]", i));
+    int next = 1;
+    make_helper(name, fmt::format("__device__ __forceinline__ void {}(void* row, const void* values) {{\n"
+                                  "  const uint32_t* words = (const uint32_t*)values;\n"
+                                  "  asm volatile(\"stmatrix.sync.aligned.m8n8.x{}{}.shared.b16 [%0], {};\"\n"
+                                  "               ::\"r\"({}(row)), {} : \"memory\");\n}}\n",
+                                  name, matrices, n.transpose ? ".trans" : "", numbered(matrices, next),
+                                  helper("tw_shared_address"), operands(each, "r")));
+    line(
+        fmt::format("{}({}, {});", name, pointer_to(n.to.buffer, n.to.indices), pointer_to(n.from.buffer, n.from.min)));
+  }
 
   // ---- atomics
   // The instruction's function, where there is one for the type.
@@ -545,6 +560,7 @@ class CudaText final : public CudaAsync {
     if (const auto* n = s.as<Drain>()) return drain(*n);
     if (const auto* n = s.as<Mma>()) return mma(*n);
     if (const auto* n = s.as<LoadMatrix>()) return load_matrix(*n);
+    if (const auto* n = s.as<StoreMatrix>()) return store_matrix(*n);
     if (const auto* n = s.as<Print>()) return print(*n, at);
     if (const auto* n = s.as<Assert>()) return assertion(*n, at);
     if (const auto* n = s.as<SetRegisters>()) return set_registers(*n);

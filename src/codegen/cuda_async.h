@@ -16,6 +16,7 @@ class CudaAsync : public CReports {
   size_t arrivals_at_peers(const ir::Body& body, size_t first);
   // Helpers that only this program needs, made for its shapes.
   std::string made_helpers() const;
+  void make_helper(const std::string& name, std::string text) { made_[name] = std::move(text); }
   void begin_launch(const ir::Launch& launch);
   size_t descriptors_ = 0;  // of matrices that the kernel at hand has
   // The parameter that holds the tensor map of a copy, among those of the kernel.

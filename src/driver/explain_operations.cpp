@@ -42,6 +42,7 @@ class Widths {
       return;
     }
     if (const auto* n = s.as<ir::LoadMatrix>()) note(n->from.buffer, "reads", "ldmatrix");
+    if (const auto* n = s.as<ir::StoreMatrix>()) note(n->to.buffer, "writes", "stmatrix");
     if (const auto* n = s.as<ir::Store>()) note(n->to.buffer, "writes", bytes(n->to.buffer, 1));
     if (const auto* n = s.as<ir::Atomic>()) note(n->to.buffer, "updates", bytes(n->to.buffer, 1));
     ir::for_each_expr(s, [&](const ir::Expr& e) {

@@ -422,6 +422,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                         s.elements = {{&code_->buffers[op.barriers.index], {}}};
                       },
                       [&](const LoadMatrix& op) { s.elements = {element(op.from)}, s.regions = {region(op.to)}; },
+                      [&](const StoreMatrix& op) { s.elements = {element(op.to)}, s.regions = {region(op.from)}; },
                       [&](const auto&) {},
                   });
 }

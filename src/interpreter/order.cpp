@@ -186,6 +186,10 @@ void Strand::execute(const ir::LoadMatrix& op, const Step&, Mask) {
   check_internal(false, "{} in a tile program", op.name);
 }
 
+void Strand::execute(const ir::StoreMatrix& op, const Step&, Mask) {
+  check_internal(false, "{} in a tile program", op.name);
+}
+
 void Strand::execute(const ir::Wgmma& op, const Step&, Mask) { check_internal(false, "{} in a tile program", op.name); }
 void Strand::execute(const ir::Elect& op, const Step&, Mask) { check_internal(false, "{} in a tile program", op.name); }
 void Strand::execute(const ir::InitBarriers& op, const Step&, Mask) {

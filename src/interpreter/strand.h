@@ -319,6 +319,7 @@ class Strand {
   virtual void execute(const ir::SetRegisters& op, const Step& step, Mask mask);
   virtual void execute(const ir::Mma& op, const Step& step, Mask mask);
   virtual void execute(const ir::LoadMatrix& op, const Step& step, Mask mask);
+  virtual void execute(const ir::StoreMatrix& op, const Step& step, Mask mask);
   virtual void execute(const ir::Wgmma& op, const Step& step, Mask mask);
   virtual void execute(const ir::Elect& op, const Step& step, Mask mask);
   virtual void execute(const ir::InitBarriers& op, const Step& step, Mask mask);

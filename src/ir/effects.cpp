@@ -20,6 +20,13 @@ Region row_region(const LoadMatrix& n) {
   return r;
 }
 
+Region row_region(const StoreMatrix& n) {
+  constexpr int64_t kElements = 8;  // of 16 bits
+  Region r = element_region(n.to);
+  r.extent.back() = constant(kElements);
+  return r;
+}
+
 // The box around a matrix of so many rows and columns, of elements of so many neighbours.
 Region box_of(const Matrix& m, int64_t rows, int64_t columns, int64_t unit) {
   std::vector<int64_t> extent(m.first.indices.size(), 1);
@@ -128,6 +135,10 @@ struct Own {  // one overload per op: what it touches besides what its expressio
   void operator()(const LoadMatrix& n) const {
     out.scope = Scope::Warp;
     touch(Access::Read, row_region(n)), touch(Access::Write, n.to);
+  }
+  void operator()(const StoreMatrix& n) const {
+    out.scope = Scope::Warp;
+    touch(Access::Read, n.from), touch(Access::Write, row_region(n));
   }
   void operator()(const Wgmma& n) const {
     out.scope = Scope::Collective;

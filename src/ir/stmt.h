@@ -482,6 +482,16 @@ struct LoadMatrix {
   }
 };
 
+// stmatrix (PTX ISA 9.7.14.5.16): 1, 2 or 4 matrices of 8 x 8 elements of 16 bits, as load_matrix has them.
+struct StoreMatrix {
+  static constexpr Level level = Level::Thread;
+  static constexpr const char* name = "store_matrix";
+  Element to;
+  Region from;  // words, one a matrix, or the narrower elements that make them
+  bool transpose = false;
+  static void fields(auto& n, auto&& f) { f("to", n.to), f("from", n.from), f("transpose", n.transpose); }
+};
+
 // c (+)= op(a) * op(b) by a warpgroup, as a row of target/wgmma.h says: 64 rows. `b` is a box of a tile in shared
 // memory, `a` too or words in registers; a transposed one is stored [k][rows]. It is done when its group of the queue
 // wgmma is; the word of metadata of a sparse a is read at once.
@@ -589,8 +599,8 @@ struct RowScan {
 
 using StmtOp = std::variant<Let, Store, Atomic, Shuffle, Vote, Call, For, While, If, Break, Continue, Return, Print,
                             Assert, Assume, Copy, Fill, Gemm, Map, Reduce, Scan, FinalizeReducer, Role, Arrive, Expect,
-                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, Wgmma, Elect, InitBarriers,
-                            Stream, Transpose, Prefetch, Fold, RowScan>;
+                            Wait, Commit, Drain, Sync, Fence, SetRegisters, Mma, LoadMatrix, StoreMatrix, Wgmma, Elect,
+                            InitBarriers, Stream, Transpose, Prefetch, Fold, RowScan>;
 
 // Index into the locations of the program; 0: unknown.
 struct LocationId {

@@ -98,6 +98,7 @@ class Verifier {
   void check(const SetRegisters& node);
   void check(const Mma& node);
   void check(const LoadMatrix& node);
+  void check(const StoreMatrix& node);
   bool check_own_elements(const Region& region, const char* what, int64_t count);
   void check_of_warp(const Mma& node);
   void check(const Wgmma& node);

@@ -355,6 +355,22 @@ void Verifier::check(const LoadMatrix& node) {
   check_own_elements(node.to, "what load_matrix gives", node.matrices * 32 / type.bits);
 }
 
+void Verifier::check(const StoreMatrix& node) {
+  if (check_element(node.to, "the row that store_matrix writes")) {
+    const Buffer& to = row(node.to.buffer);
+    if (to.space != Space::Shared)
+      add(Code::VerifyLevel, fmt::format("store_matrix writes '{}', which is not in shared memory", to.name));
+    if (to.type.bits != 16) add(Code::VerifyMatrix, fmt::format("store_matrix to {}: not 16 bits", to.type.name()));
+  }
+  if (!check_region(node.from, "the registers of store_matrix")) return;
+  const Buffer& from = row(node.from.buffer);
+  if (from.space != Space::Local)
+    add(Code::VerifyLevel, fmt::format("store_matrix: '{}' is not in registers", from.name));
+  const int64_t words = constant_int(node.from.extent.back()).value_or(0) * from.type.bits / 32;
+  if (words != 1 && words != 2 && words != 4)
+    add(Code::VerifyMatrix, fmt::format("store_matrix of {} matrices; there are 1, 2 or 4", words));
+}
+
 void Verifier::check_registers(const std::vector<Region>& registers, const char* what) {
   for (const Region& r : registers)
     if (check_region(r, "the registers of wgmma") && row(r.buffer).space != Space::Local)

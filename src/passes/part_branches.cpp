@@ -17,8 +17,8 @@ namespace {
 bool is_of_a_warp(const Stmt& s) {
   const auto* vote = s.as<Vote>();
   const auto* sync = s.as<Sync>();
-  return s.as<Shuffle>() || s.as<Mma>() || s.as<LoadMatrix>() || (vote && vote->kind < VoteKind::BlockAny) ||
-         (sync && sync->scope == SyncScope::Warp);
+  return s.as<Shuffle>() || s.as<Mma>() || s.as<LoadMatrix>() || s.as<StoreMatrix>() ||
+         (vote && vote->kind < VoteKind::BlockAny) || (sync && sync->scope == SyncScope::Warp);
 }
 
 // What a thread says of its own copies.

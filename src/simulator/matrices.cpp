@@ -198,4 +198,41 @@ void Warp::execute(const ir::LoadMatrix& op, const Step& s, Mask mask) {
   }
 }
 
+void Warp::execute(const ir::StoreMatrix& op, const Step& s, Mask mask) {
+  constexpr int64_t kElements = 8, kRows = 8, kRowBytes = 16;
+  check_full_warp(s, mask, "an stmatrix");
+  ArenaScope scope(arena_);
+  const interpreter::ElementCode& to = s.elements[0];
+  const Place from = locate(*s.regions[0].buffer, s.regions[0].min, mask);
+  const int64_t taken = eval_int(*s.regions[0].extent.back(), mask), matrices = taken / elements_of(from, 1);
+  auto* rows = arena_.array<std::byte>(matrices * kRows * kRowBytes);
+  touch_registers(from, taken, mask);
+  for (int64_t l = 0; l < lanes_; ++l) {
+    const std::byte* words = registers(from, l, taken);
+    for (int64_t m = 0; m < matrices; ++m) {
+      std::byte* matrix = rows + m * kRows * kRowBytes;
+      if (!op.transpose) {
+        std::memcpy(matrix + l / 4 * kRowBytes + l % 4 * 4, words + m * 4, 4);
+      } else {
+        std::memcpy(matrix + l % 4 * 2 * kRowBytes + l / 4 * 2, words + m * 4, 2);
+        std::memcpy(matrix + (l % 4 * 2 + 1) * kRowBytes + l / 4 * 2, words + m * 4 + 2, 2);
+      }
+    }
+  }
+  auto* points = arena_.array<uint8_t>(lanes_);  // lanes whose address counts
+  for (int64_t l = 0; l < lanes_; ++l) points[l] = l < matrices * kRows;
+  const Mask pointing{points, matrices * kRows};
+  check_run_in_bounds({to.buffer, to.indices, {}}, kElements, pointing);
+  const Place target = locate(*to.buffer, to.indices, pointing);
+  touch(Touch::Write, target, kRowBytes * 8, lanes_of_access(target, kRowBytes * 8, pointing),
+        [&](size_t lane) { return rows + static_cast<int64_t>(lane) * kRowBytes; });
+  spend(Touch::Write, target);
+  for (int64_t l = 0; l < matrices * kRows; ++l) {
+    const int64_t first = target.offset.int_at(l, frame_.shape.columns);
+    std::memcpy(target.data + first * target.buffer->type.storage_bits() / 8, rows + l * kRowBytes,
+                static_cast<size_t>(kRowBytes));
+    interpreter::mark_written(target.written, target.buffer->type, first, kElements);
+  }
+}
+
 }  // namespace tilewright::simulator

@@ -99,6 +99,7 @@ class Warp final : public interpreter::Strand {
   // ---- matrices.cpp
   void execute(const ir::Mma& op, const Step& step, Mask mask) override;
   void execute(const ir::LoadMatrix& op, const Step& step, Mask mask) override;
+  void execute(const ir::StoreMatrix& op, const Step& step, Mask mask) override;
   // The registers of a region, at a lane; what is read must have been written.
   const std::byte* registers(const Place& place, int64_t lane, int64_t count);
 

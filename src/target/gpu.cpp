@@ -25,17 +25,23 @@ constexpr GpuFeatures kHopper = {.tma = true,
                                  .wgmma = true,
                                  .set_registers = true,
                                  .launch_order = true,
+                                 .store_matrices = true,
                                  .fp8_conversions = true,
                                  .tf32_rounding = true,
                                  .vector_adds = true};
 constexpr GpuFeatures kBlackwell = {.tma = true,
                                     .set_registers = true,
                                     .launch_order = true,
+                                    .store_matrices = true,
                                     .fp8_conversions = true,
                                     .tf32_rounding = true,
                                     .vector_adds = true};
-constexpr GpuFeatures kSmallBlackwell = {
-    .set_registers = true, .launch_order = true, .fp8_conversions = true, .tf32_rounding = true, .vector_adds = true};
+constexpr GpuFeatures kSmallBlackwell = {.set_registers = true,
+                                         .launch_order = true,
+                                         .store_matrices = true,
+                                         .fp8_conversions = true,
+                                         .tf32_rounding = true,
+                                         .vector_adds = true};
 
 // Blocks, threads and shared memory of a multiprocessor: cuda_occupancy.h of CUDA 13.0. Rates: white papers and data
 // sheets of the devices; those of Blackwell are of tcgen05, which no kernel of ours uses.

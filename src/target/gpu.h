@@ -19,6 +19,7 @@ struct GpuFeatures {
   bool wgmma = false;            // products of warpgroups; another architecture than sm_90a does not run them
   bool set_registers = false;    // setmaxnreg
   bool launch_order = false;     // griddepcontrol
+  bool store_matrices = false;   // stmatrix
   bool fp8_conversions = false;  // pairs of float32 to float8
   bool tf32_rounding = false;    // of float32 to tf32, to nearest even
   bool vector_adds = false;      // atomic additions of several neighbours at once, and of bfloat16

@@ -227,6 +227,7 @@ TEST(CudaWords, RingsAreReadAsByHand) {
   has("tw_tma_load_2d(a + slot * 8192, &A_map, &a_b_full[slot], k * 64, by * 128);");
   has("tw_tma_load_2d(b + slot * 8192 + 4096, &B_map, &a_b_full[slot], bx * 128 + 64, k * 64);");
   has("tw_tma_store_2d(");
+  has("tw_store_matrices_4(");
   has("tw_sync_threads<");
   const size_t body = text.text.find("extern \"C\"");
   for (const char* part : {"asm", "0ll", "ll *", "ll + "})

@@ -222,7 +222,8 @@ TEST(Verify, WhereInstructionsOfAThreadFindTheirOperands) {
     std::string all;
     for (const Diagnostic& d : verify(parse_thread_program(
              "thread program p {\n  param A: float16[64, 64]\n  launch main(bx: 1) threads(tx: 128) {\n"
-             "    shared s: float16[64, 64]\n    local r: uint32[4]\n    local f: float32[4]\n    barrier b: uint64[1] "
+             "    shared s: float16[64, 64]\n    shared w: float32[64]\n    local r: uint32[4]\n    local f: "
+             "float32[4]\n    barrier b: uint64[1] "
              "arrive=[1]\n    " +
                  statement + "\n  }\n}\n",
              "p.tile")))
@@ -234,6 +235,14 @@ TEST(Verify, WhereInstructionsOfAThreadFindTheirOperands) {
   EXPECT_EQ(findings("load_matrix from=A[0, 0] to=r"),
             level + "load_matrix reads 'A', which is not in shared memory\n");
   EXPECT_EQ(findings("load_matrix from=s[0, 0] to=s"), level + "load_matrix: 's' is not in registers\n");
+  const std::string matrix = code(Code::VerifyMatrix) + " store_matrix ";
+  EXPECT_EQ(findings("store_matrix to=s[0, 0] from=r"), "");
+  EXPECT_EQ(findings("store_matrix to=A[0, 0] from=r"),
+            level + "store_matrix writes 'A', which is not in shared memory\n");
+  EXPECT_EQ(findings("store_matrix to=s[0, 0] from=s"),
+            level + "store_matrix: 's' is not in registers\n" + matrix + "of 32 matrices; there are 1, 2 or 4\n");
+  EXPECT_EQ(findings("store_matrix to=s[0, 0] from=r[0 : 3]"), matrix + "of 3 matrices; there are 1, 2 or 4\n");
+  EXPECT_EQ(findings("store_matrix to=w[0] from=r"), matrix + "to float32: not 16 bits\n");
   EXPECT_EQ(findings("wgmma instruction=\"m64n8k16\" a=A b=A c=s"),
             level + "wgmma: 'A' is neither in registers nor in shared memory\n" + level +
                 "wgmma: 'A' is not in shared memory\n" + level + "wgmma: 's' is not in registers\n");

@@ -84,12 +84,13 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
   std::set<BufferId> whole;  // of these what is used as more than elements
   for (const Buffer& b : p.buffers)
     if (b.is_view() && !is_same_tile(p, b)) other.insert(b.root), whole.insert(b.root);
-  auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points) {
+  auto use = [&](BufferId id, const std::vector<Expr>& index, const Map& map, const FragmentLayout* points,
+                 bool by_matrices = false) {
     if (is_same_tile(p, p.buffer(id))) id = p.root(id);
     if (p.buffer(id).space != Space::Shared || p.buffer(id).is_view()) return;
     const auto fragment = points ? in_order_of(index, map, *points) : std::nullopt;
     if (fragment && fragment->shape() == shape_of(p.buffer(id)))  // all of it
-      uses[id].push_back({*fragment});
+      uses[id].push_back({*fragment, by_matrices});
     else
       other.insert(id);
   };
@@ -109,7 +110,8 @@ void spread_over_banks(ThreadProgram& p, const Launch& launch, const Placement& 
     }
     const FragmentLayout* points = placement.points_of(s);
     walk(map->body, [&](const Stmt& inner) {
-      if (const auto* n = inner.as<Store>()) use(n->to.buffer, n->to.indices, *map, points);
+      if (const auto* n = inner.as<Store>())
+        use(n->to.buffer, n->to.indices, *map, points, placement.matrix_stores.contains(s->id));
       if (const auto* n = inner.as<Atomic>()) other.insert(p.root(n->to.buffer)), whole.insert(p.root(n->to.buffer));
     });
     walk_exprs(map->body, [&](const Expr& e) {

@@ -23,6 +23,7 @@
 #include "passes/threads/lane_conditions.h"
 #include "passes/threads/map_lanes.h"
 #include "passes/threads/map_sums.h"
+#include "passes/threads/matrix_stores.h"
 #include "passes/threads/points_in_order.h"
 #include "passes/threads/quotients.h"
 #include "passes/threads/shared_loads.h"
@@ -63,6 +64,20 @@ class MapLowering {
     Body out = sums_.begin();
     append(out, points_of(points));
     append(out, sums_.end());
+    return out;
+  }
+
+  // What threads hold goes to shared memory by matrices. None: they may be out of bounds.
+  std::optional<Body> by_matrices(const FragmentLayout& points, const MatrixStore& how) {
+    const auto& store = *map_.body[0].as<Store>();
+    const BufferId held = held_as(points, store.value);
+    stored_ = held.valid() ? held
+                           : l_.temporary(l_.buffer(store.to.buffer).name + "_words", l_.type(store.to.buffer),
+                                          {points_of_thread(points)}, Space::Local);
+    auto stores = store_matrices(map_, how, points, stored_, team_, l_);
+    if (!stores) return stored_ = {}, std::nullopt;
+    Body out = held.valid() ? Body{} : by_layout(points);
+    append(out, std::move(*stores));
     return out;
   }
 
@@ -421,6 +436,7 @@ class MapLowering {
   std::optional<Body> own_store(const Stmt& s, const Held& at) {
     const auto* store = s.as<Store>();
     if (!store) return std::nullopt;
+    if (stored_.valid()) return Body{make_stmt(Store{{stored_, {number_of_point(at)}}, store->value}, s->location)};
     const auto slot =
         c_.in_registers(load(store->to.buffer, store->to.indices, l_.type(store->to.buffer)), at, map_.vars);
     if (!slot) return std::nullopt;
@@ -838,6 +854,19 @@ class MapLowering {
     return check ? Body{l_.make(If{check, std::move(move), {}})} : move;
   }
 
+  // The registers that hold just these values, one of each point; none: they must be computed.
+  BufferId held_as(const FragmentLayout& points, const Expr& value) const {
+    const auto* n = value.as<Load>();
+    const auto found = n ? c_.registers.find(n->buffer) : c_.registers.end();
+    if (found == c_.registers.end() || *c_.placement.layout_of(n->buffer) != points) return {};
+    if (points.registers() != points_of_thread(points)) return {};
+    for (size_t d = 0; d < n->indices.size(); ++d) {
+      const Var* v = analysis::variable_of(n->indices[d]);
+      if (!v || v->id != map_.vars[d]) return {};
+    }
+    return found->second;
+  }
+
   const Map& map_;
   const Team& team_;
   CollectiveLowering& c_;
@@ -852,6 +881,7 @@ class MapLowering {
   std::vector<Ahead> ahead_;           // in the order of the loads
   std::vector<BufferId> names_ahead_;  // and what lanes share of that
   std::vector<Given> outer_;           // loops around what loads ahead
+  BufferId stored_;                    // what takes the values in place of memory
   int64_t rounds_ = 0;                 // registers' points in a turn of those
 };
 
@@ -891,6 +921,8 @@ template <>
 Body lower_for_thread(const Map& map, const Stmt& s, const Team& team, CollectiveLowering& c) {
   const FragmentLayout* points = c.placement.points_of(s);
   if (!points) return points_in_order(map, team, c.l);
+  if (const auto how = c.placement.matrix_stores.find(s->id); how != c.placement.matrix_stores.end())
+    if (auto stores = MapLowering(map, team, c).by_matrices(*points, how->second)) return std::move(*stores);
   const auto* store = map.body.empty() ? nullptr : map.body.back().as<Store>();
   if (points->copy_count() == 1)
     return MapLowering(map, team, c, store ? store->queue : Queue::None).by_layout(*points);

@@ -47,12 +47,13 @@ struct Touch {
   std::optional<analysis::OwnElement> own = {};      // of thread code, whatever the turn of a loop
   std::optional<analysis::OwnElement> of_role = {};  // the same among the threads that do it
   std::optional<analysis::OwnElement> of_warp = {};  // the same for warps of the role
-  bool of_box = false;   // by each warp of a box of its own, which no other warp touches (warp_boxes.h)
-  bool in_warp = false;  // the threads of each warp have met since
-  int64_t once_by = -1;  // the one thread that does all of it, in its order
-  bool alike = false;    // what all lanes of the block's warp store alike, in any order
-  int apart = -1;        // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
-  VarId turns = {};      // of `apart`: the loop's variable
+  bool of_box = false;       // by each warp of a box of its own, which no other warp touches (warp_boxes.h)
+  bool by_matrices = false;  // the threads of a warp store each other's points (matrix_stores.h)
+  bool in_warp = false;      // the threads of each warp have met since
+  int64_t once_by = -1;      // the one thread that does all of it, in its order
+  bool alike = false;        // what all lanes of the block's warp store alike, in any order
+  int apart = -1;    // of an earlier turn of a loop, which this dimension tells from this turn's if it is the same
+  VarId turns = {};  // of `apart`: the loop's variable
   VarId turn_before = {};  // of a loop whose turn before this one the index is of, said by the variable of this one
   analysis::OwnElements::Range by = {};                   // the threads that do it
   std::optional<analysis::OwnElements::Range> role = {};  // of a role, as what follows the role sees it
@@ -254,6 +255,7 @@ class SyncPlacer {
       t.of_thread = false, t.own.reset(), t.of_role.reset(), t.of_warp.reset();
       for (const Expr& e : t.min) t.widths.push_back(width(e, n)), t.steady.push_back(agree_but_for_points(e, n, s));
       t.points = dealt && own.of(t.min) ? points : nullptr;
+      t.by_matrices = t.access != Access::Read && placement_.matrix_stores.contains(s->id);
       for (Expr& e : t.min) e = substitute(e, names);
       out.push_back(std::move(t));
     }
@@ -368,7 +370,8 @@ class SyncPlacer {
     if (a.of_box && b.of_box && a.buffer == b.buffer && !b.commits) return b.in_warp ? Meeting::None : Meeting::Warp;
     if (stays_with_warp(a, b)) return b.in_warp || stays_with_thread(a, b) ? Meeting::None : Meeting::Warp;
     if (a.apart >= 0 || b.apart >= 0) return Meeting::Team;
-    return stays_with_thread(a, b) || are_apart(a, b) ? Meeting::None : Meeting::Team;
+    if (!stays_with_thread(a, b)) return are_apart(a, b) ? Meeting::None : Meeting::Team;
+    return (a.by_matrices || b.by_matrices) && !b.in_warp ? Meeting::Warp : Meeting::None;
   }
   Meeting meeting_before(const Touches& mine) const {
     Meeting out = Meeting::None;
@@ -384,9 +387,10 @@ class SyncPlacer {
            o.groups.has_value() == t.groups.has_value() && o.groups <= t.groups && o.told == t.told &&
            o.apart == t.apart && o.turns == t.turns && o.turn_before == t.turn_before && o.widths == t.widths &&
            o.steady == t.steady && o.own == t.own && o.of_role == t.of_role && o.of_warp == t.of_warp &&
-           o.of_box == t.of_box && o.in_warp == t.in_warp && o.once_by == t.once_by && o.alike == t.alike &&
-           o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting && o.waits == t.waits &&
-           o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) && equal(o.extent, t.extent);
+           o.of_box == t.of_box && o.by_matrices == t.by_matrices && o.in_warp == t.in_warp && o.once_by == t.once_by &&
+           o.alike == t.alike && o.by == t.by && o.role == t.role && o.agreed == t.agreed && o.lasting == t.lasting &&
+           o.waits == t.waits && o.update == t.update && o.min.size() == t.min.size() && equal(o.min, t.min) &&
+           equal(o.extent, t.extent);
   }
   static bool covers(const Touches& all, const Touch& t) {
     return std::any_of(all.begin(), all.end(), [&](const Touch& o) { return covers(o, t); });

@@ -178,6 +178,17 @@ Placement placement_of(const Round& r) {
   return out;
 }
 
+void find_matrix_stores(const Body& body, const Team& team, const TileProgram& p, const analysis::Uniformity& u,
+                        Placement& out) {
+  for (const Stmt& s : body) {
+    if (const FragmentLayout* points = s.as<Map>() ? out.points_of(s) : nullptr)
+      if (const auto how = matrix_store_of(s, *points, team, p, u)) out.matrix_stores.emplace(s->id, *how);
+    Team of_body = team;
+    if (const auto* n = s.as<Role>()) of_body.begin = n->begin, of_body.count = n->end - n->begin;
+    for_each_body(s, [&](const Body& inner) { find_matrix_stores(inner, of_body, p, u, out); });
+  }
+}
+
 }  // namespace
 
 Placement place_fragments(const TileProgram& program, const Launch& launch, const analysis::Uniformity& uniformity,
@@ -191,7 +202,12 @@ Placement place_fragments(const TileProgram& program, const Launch& launch, cons
     check_follows(round), check_covers(round), check_reshaped(round), check_sizes(round), check_copies(round),
         check_gemms(round);
     if (!found.is_new) offer_transposes(round, launch);
-    if (!found.is_new) return placement_of(round);
+    if (found.is_new) continue;
+    Placement out = placement_of(round);
+    Team team;
+    team.count = launch.thread_count();
+    if (target.has.store_matrices) find_matrix_stores(launch.body, team, program, uniformity, out);
+    return out;
   }
 }
 

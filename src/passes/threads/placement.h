@@ -6,6 +6,7 @@
 #include <string>
 
 #include "passes/threads/gemm_choice.h"
+#include "passes/threads/matrix_stores.h"
 
 namespace tilewright::passes {
 
@@ -22,8 +23,9 @@ struct Placement {
   std::map<ir::BufferId, std::string> in_memory;     // the others, and why
   std::map<ir::StmtId, FragmentLayout> points;       // Map; Reduce of what is no register fragment; Gemm
   std::map<ir::StmtId, GemmChoice> gemms;
-  std::set<ir::StmtId> cut;              // Maps that took a fragment to memory as they run over part of it
-  std::map<ir::BufferId, Join> partial;  // of which each lane that has a copy holds a part (late_sums.h)
+  std::map<ir::StmtId, MatrixStore> matrix_stores;  // Maps
+  std::set<ir::StmtId> cut;                         // Maps that took a fragment to memory as they run over part of it
+  std::map<ir::BufferId, Join> partial;             // of which each lane that has a copy holds a part (late_sums.h)
   const FragmentLayout* layout_of(ir::BufferId id) const {
     auto found = registers.find(id);
     return found == registers.end() ? nullptr : &found->second;

@@ -4,6 +4,7 @@
     tw_take_registers<232>();
     for (int32_t turn = 0; turn < 32; ++turn) {
       alignas(16) float sums[64];
+      alignas(16) uint16_t sums_staged_words[64];
       const int32_t tile = block + turn * 128;
       const int32_t bx = 0;
       const int32_t by = tile;
@@ -48,10 +49,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
-          alignas(16) uint16_t sums_staged_vector[2];
-          __float22half2_rn(sums_staged_vector, sums[r * 2 + r_1 * 4], sums[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&sums_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ (r_1 & 7) * 8) + r * 512 + (r_1 >> 3) * 8192] = *(const uint32_t*)sums_staged_vector;
+          __float22half2_rn(&sums_staged_words[r * 2 + r_1 * 4], sums[r * 2 + r_1 * 4], sums[r * 2 + r_1 * 4 + 1]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 8; ++r) {
+        tw_store_matrices_4(&sums_staged[(((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ (r & 3) * 16) + (r >> 2) * 8192], &sums_staged_words[r * 8]);
       }
       tw_fence_async_shared();
       tw_sync_threads<256>(3);

@@ -14,6 +14,7 @@
       alignas(16) float scores_max_total[2];
       alignas(16) float scores_sum_total[2];
       float least;
+      alignas(16) uint16_t acc_o_staged_words[64];
       const int32_t fill = turn * 32 + 31;
       const int32_t fill_1 = turn * 32;
       const int32_t slot = (int32_t)((uint32_t)turn & 1u);
@@ -390,10 +391,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 16; ++r_1) {
-          alignas(16) uint16_t acc_o_staged_vector[2];
-          __float22bfloat162_rn(acc_o_staged_vector, acc_o[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&acc_o_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ (r_1 & 7) * 8) + r * 512 + (r_1 >> 3) * 8192] = *(const uint32_t*)acc_o_staged_vector;
+          __float22bfloat162_rn(&acc_o_staged_words[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4 + 1]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 8; ++r) {
+        tw_store_matrices_4(&acc_o_staged[(((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ (r & 3) * 16) + (r >> 2) * 8192], &acc_o_staged_words[r * 8]);
       }
       tw_fence_async_shared();
       __syncwarp();

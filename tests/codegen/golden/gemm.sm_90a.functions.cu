@@ -106,6 +106,11 @@ __device__ __forceinline__ void tw_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
+__device__ __forceinline__ void tw_store_matrices_4(void* row, const void* values) {
+  const uint32_t* words = (const uint32_t*)values;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               ::"r"(tw_shared_address(row)), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
 __device__ __forceinline__ void tw_tma_load_2d(void* shared, const tw_tensor_map* map, uint64_t* full, int32_t x0, int32_t x1) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                ::"r"(tw_shared_address(shared)), "l"(map), "r"(tw_shared_address(full)), "r"(x0), "r"(x1) : "memory");

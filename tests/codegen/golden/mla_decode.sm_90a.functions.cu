@@ -17,8 +17,6 @@ __device__ __forceinline__ float exp2_f32(float x) {
   return y;
 }
 __device__ __forceinline__ float fma_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-__device__ __forceinline__ float f32_of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-__device__ __forceinline__ float load_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
 __device__ __forceinline__ float max_f32(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ uint32_t tw_shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ __forceinline__ void tw_arrive(uint64_t* barrier) {
@@ -96,6 +94,11 @@ __device__ __forceinline__ void tw_wgmma_wait() {
 }
 
 __device__ __forceinline__ float tw_exp2f(float x) { return exp2_f32(x); }
+__device__ __forceinline__ void tw_store_matrices_4(void* row, const void* values) {
+  const uint32_t* words = (const uint32_t*)values;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               ::"r"(tw_shared_address(row)), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
 __device__ __forceinline__ void tw_tma_load_3d(void* shared, const tw_tensor_map* map, uint64_t* full, int32_t x0, int32_t x1, int32_t x2) {
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
                ::"r"(tw_shared_address(shared)), "l"(map), "r"(tw_shared_address(full)), "r"(x0), "r"(x1), "r"(x2) : "memory");

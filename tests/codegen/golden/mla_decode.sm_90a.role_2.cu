@@ -3,6 +3,7 @@
     alignas(16) float scores_max[2];
     alignas(16) float scores_scale[2];
     alignas(16) float logsum[2];
+    alignas(16) uint16_t Q_shared_right_words[128];
     const int32_t thread = tx - 128;
     tw_take_registers<240>();
     // mla_decode.cpp:38
@@ -234,16 +235,8 @@
       }
       tw_sync_threads<128>(7);
       #pragma unroll
-      for (int32_t r = 0; r < 2; ++r) {
-        #pragma unroll
-        for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          alignas(16) uint16_t S_shared_handed_vector[2];
-          #pragma unroll
-          for (int32_t r_2 = 0; r_2 < 2; ++r_2) {
-            S_shared_handed_vector[r_2] = S_shared[r * 2 + r_1 * 4 + r_2];
-          }
-          *(uint32_t*)&S_shared_handed[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)S_shared_handed_vector;
-        }
+      for (int32_t r = 0; r < 4; ++r) {
+        tw_store_matrices_4(&S_shared_handed[((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ r * 16], &S_shared[r * 8]);
       }
       #pragma unroll
       for (int32_t r = 0; r < 2; ++r) {
@@ -395,10 +388,12 @@
     for (int32_t r = 0; r < 2; ++r) {
       #pragma unroll
       for (int32_t r_1 = 0; r_1 < 32; ++r_1) {
-        alignas(16) uint16_t Q_shared_right_vector[2];
-        __float22bfloat162_rn(Q_shared_right_vector, acc_o[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4 + 1]);
-        *(uint32_t*)&Q_shared_right[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ (r_1 & 7) * 8) + r * 512 + (r_1 >> 3) * 4096] = *(const uint32_t*)Q_shared_right_vector;
+        __float22bfloat162_rn(&Q_shared_right_words[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4], acc_o[r * 2 + r_1 * 4 + 1]);
       }
+    }
+    #pragma unroll
+    for (int32_t r = 0; r < 16; ++r) {
+      tw_store_matrices_4(&Q_shared_right[(((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ (r & 3) * 16) + (r >> 2) * 4096], &Q_shared_right_words[r * 8]);
     }
     tw_fence_async_shared();
     tw_sync_threads<128>(7);

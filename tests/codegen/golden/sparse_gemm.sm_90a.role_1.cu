@@ -4,6 +4,10 @@
     tw_take_registers<232>();
     for (int32_t turn = 0; turn < 16; ++turn) {
       alignas(16) float C_local[128];
+      alignas(16) uint16_t C_local_staged_words[32];
+      alignas(16) uint16_t C_local_staged_words_1[32];
+      alignas(16) uint16_t C_local_staged_words_2[32];
+      alignas(16) uint16_t C_local_staged_words_3[32];
       const int32_t tile = block + turn * 128;
       const int32_t panel = tile >> 8;
       const int32_t in_panel = tile & 255;
@@ -49,10 +53,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          alignas(16) uint16_t C_local_staged_vector[2];
-          __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 1]);
-          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)C_local_staged_vector;
+          __float22bfloat162_rn(&C_local_staged_words[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 1]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 4; ++r) {
+        tw_store_matrices_4(&C_local_staged[((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ r * 16], &C_local_staged_words[r * 8]);
       }
       tw_fence_async_shared();
       tw_sync_threads<256>(3);
@@ -68,10 +74,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          alignas(16) uint16_t C_local_staged_vector[2];
-          __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 32], C_local[r * 2 + r_1 * 4 + 33]);
-          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512 + 8192] = *(const uint32_t*)C_local_staged_vector;
+          __float22bfloat162_rn(&C_local_staged_words_1[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 32], C_local[r * 2 + r_1 * 4 + 33]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 4; ++r) {
+        tw_store_matrices_4(&C_local_staged[(((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ r * 16) + 8192], &C_local_staged_words_1[r * 8]);
       }
       tw_fence_async_shared();
       tw_sync_threads<256>(3);
@@ -87,10 +95,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          alignas(16) uint16_t C_local_staged_vector[2];
-          __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 64], C_local[r * 2 + r_1 * 4 + 65]);
-          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512] = *(const uint32_t*)C_local_staged_vector;
+          __float22bfloat162_rn(&C_local_staged_words_2[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 64], C_local[r * 2 + r_1 * 4 + 65]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 4; ++r) {
+        tw_store_matrices_4(&C_local_staged[((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ r * 16], &C_local_staged_words_2[r * 8]);
       }
       tw_fence_async_shared();
       tw_sync_threads<256>(3);
@@ -106,10 +116,12 @@
       for (int32_t r = 0; r < 2; ++r) {
         #pragma unroll
         for (int32_t r_1 = 0; r_1 < 8; ++r_1) {
-          alignas(16) uint16_t C_local_staged_vector[2];
-          __float22bfloat162_rn(C_local_staged_vector, C_local[r * 2 + r_1 * 4 + 96], C_local[r * 2 + r_1 * 4 + 97]);
-          *(uint32_t*)&C_local_staged[((thread >> 5) * 1024 + (thread >> 2 & 7) * 72 + (thread & 3) * 2 ^ r_1 * 8) + r * 512 + 8192] = *(const uint32_t*)C_local_staged_vector;
+          __float22bfloat162_rn(&C_local_staged_words_3[r * 2 + r_1 * 4], C_local[r * 2 + r_1 * 4 + 96], C_local[r * 2 + r_1 * 4 + 97]);
         }
+      }
+      #pragma unroll
+      for (int32_t r = 0; r < 4; ++r) {
+        tw_store_matrices_4(&C_local_staged[(((thread >> 5) * 1024 + (thread >> 3 & 1) * 512 + (thread & 7) * 64 + (thread >> 4 & 1) * 8 ^ (thread & 7) * 8) ^ r * 16) + 8192], &C_local_staged_words_3[r * 8]);
       }
       tw_fence_async_shared();
       tw_sync_threads<256>(3);
