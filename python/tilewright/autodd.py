@@ -379,7 +379,9 @@ def _reduce(options):
     from .trials import Trials
 
     outputs.check(options.output)
-    outputs.check(f"{options.output}.part")
+    whole = os.path.isfile(options.output) or not os.path.exists(options.output)  # a device stays what it is
+    if whole:
+        outputs.check(f"{options.output}.part")
     try:
         with tokenize.open(options.source) as file:
             source = file.read()
@@ -403,9 +405,11 @@ def _reduce(options):
             fail("BadOption", f"'{options.err_msg}' is not in what {options.source} prints", f"it prints last: {last[:200]}", (options.source, 1, 0))
 
         def take(smaller):
-            with open(f"{options.output}.part", "w", encoding="utf-8") as file:
+            written = f"{options.output}.part" if whole else options.output
+            with open(written, "w", encoding="utf-8") as file:
                 file.write(smaller)
-            os.replace(f"{options.output}.part", options.output)
+            if whole:
+                os.replace(written, options.output)
 
         take(text)
         reducer = Reducer(tree, goes_wrong, trials, take)

@@ -1,6 +1,7 @@
 """tilewright reduce and python -m tilelang.autodd: programs that go wrong, made small."""
 import ast
 import os
+import stat
 import subprocess
 import sys
 
@@ -79,6 +80,16 @@ def reduced(folder, text, program=PROGRAM, *options):
 def test_one_line_is_left(tmp_path, options):
     lines = reduced(tmp_path, "division by zero", PROGRAM, *options)
     assert len(lines) <= 3 and any("/ 0" in line or "/ (" in line for line in lines)
+
+
+def test_a_device_stays_a_device(tmp_path):
+    (tmp_path / "program.py").write_text("a = 1\nraise ValueError('gone')\n")
+    ours, device = os.openpty()
+    name = os.ttyname(device)
+    ran = run("program.py", "--err-msg", "gone", "-o", name, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert stat.S_ISCHR(os.stat(name).st_mode) and b"raise ValueError" in os.read(ours, 4096)
+    os.close(ours), os.close(device)
 
 
 def test_statements_that_belong_together_stay(tmp_path):
