@@ -51,13 +51,36 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
     if func is None:
         return functools.partial(jit, **options)
     if isinstance(func, PrimFunc):
-        return compile_program(func, **options)
+        kernel = compile_program(func, **options)
+        if type(kernel) is Kernel:
+            kernel.__class__ = KernelUnderJit
+        return kernel
     if isinstance(func, (staticmethod, classmethod)):
         word = type(func).__name__
         fail("OperandKind", f"jit takes a function, not {word}", f"write @{word} above @tilewright.jit")
     if not inspect.isfunction(func):
         fail("OperandKind", f"jit takes a function, not {type(func).__name__}", "write @tilewright.jit above a def; its options are keywords: @tilewright.jit(out_idx=-1)")
     return Jit(func, **options)
+
+
+class KernelUnderJit(Kernel):
+    """The kernel of a program under @jit. TileLang has a factory there, `kernel = f()`: a call without arguments gives the
+    kernel where it cannot be a call of the program, which has inputs, and under TileLang's name always."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        if arguments:
+            return super().__call__(*arguments)
+        if len(self.outputs) < len(self.prim_func.params):
+            return self
+        return self.compile() if self.prim_func.of_tilelang else super().__call__()
+
+    def compile(self) -> Kernel:
+        """The kernel, which its calls run."""
+        return self.made_by()
+
+    def get_tir(self) -> PrimFunc:
+        """The program."""
+        return self.prim_func
 
 
 _RECENT = 256  # calls of a function that are known again by what they are given

@@ -28,6 +28,7 @@ class PrimFunc:
     """A recorded program. script() is its text."""
 
     one_thread: bool = False  # it has no Kernel
+    of_tilelang: bool = False  # it means TileLang's defaults
     ret_type: Any = None
     name: str
     params: list[Any]  # of each parameter its name, dtype and shape
@@ -224,7 +225,7 @@ def _traced_once(function, annotations, bound, probing, without, decisions):
     result = PrimFunc(tracer, program, at)
     result.outputs = [tracer.parameters.index(p) for p in chosen]
     result.again = functools.partial(_trace, function, annotations, bound, probing)
-    result.one_thread = bound == _ONE_THREAD
+    result.one_thread, result.of_tilelang = bound == _ONE_THREAD, tracer.bits_keep_types
     if result.one_thread and len(tracer.evaluated) == 1 and tracer.reads.effects == _EFFECTS_OF_LAUNCH:
         result.evaluated = tracer.evaluated[0]
     return result

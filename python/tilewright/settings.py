@@ -51,11 +51,13 @@ _PICTURES, _FORMATS = "tl.layout_visualization_enable", "tl.layout_visualization
 # Flags of NVCC that change no result here, and those of ptxas: how hard it tries, what it prints, which C++ it takes.
 _CHANGES_NOTHING = re.compile(
     r"-O[0-3]|--optimize=[0-3]|-U__CUDA_NO_\w+|--?(expt|extended)-[\w-]+|--?std=\S+|-lineinfo|--generate-line-info|-v|--verbose|-w|-W\S*|-DNDEBUG|"
-    r"--disable-warnings|--?diag[-_]suppress=\S+|--?(res|resource)-usage|-Xcompiler=\S+|--compiler-options=\S+|--?split-compile=\d+|--threads=\d+|-t=\d+"
+    r"--?ftz=false|--?prec-(?:div|sqrt)=true|--disable-warnings|--?diag[-_]suppress=\S+|--?(res|resource)-usage|-Xcompiler=\S+|--compiler-options=\S+|--?split-compile=\d+|--threads=\d+|-t=\d+"
 )
+_FMAD = re.compile(r"-?-fmad=(true|false)")  # products and sums as one operation
 _CHANGES_NOTHING_OF_PTXAS = re.compile(r"-O[0-3]|-v|--verbose|-w|--warn-[\w-]+|-warn-[\w-]+|--?register-usage-level=\d+")
 _OF_PTXAS = ("-Xptxas=", "--ptxas-options=", "-ptxas-options=")
-_WITH_VALUE = frozenset("-O --optimize -std --std -Xptxas --ptxas-options -Xcompiler --compiler-options -diag-suppress --diag-suppress -t --threads".split())
+_WITH_VALUE = frozenset("-O --optimize -std --std -Xptxas --ptxas-options -Xcompiler --compiler-options -diag-suppress --diag-suppress -t --threads "
+                        "-fmad --fmad -ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt".split())  # fmt: skip
 _warned = set()
 
 
@@ -135,6 +137,8 @@ def _of_flags(flags):
             flag += ("" if flag == "-O" else "=") + next(words, "")
         if flag.lstrip("-") in ("use_fast_math", "use_fast_math=true"):
             options["fast_math"] = True
+        elif fused := _FMAD.fullmatch(flag):
+            options["contract"] = fused[1] == "true"
         elif flag.startswith(_OF_PTXAS):
             name, _, of_ptxas = flag.partition("=")
             left_out += [f"{name}={part}" for part in of_ptxas.split(",") if not _CHANGES_NOTHING_OF_PTXAS.fullmatch(part)]

@@ -346,6 +346,52 @@ def test_a_folder_of_that_name_is_no_package(tmp_path, script):
     assert run.stdout.startswith("right"), run.stderr
 
 
+PROGRAMS_UNDER_JIT = """
+import numpy as np
+import tilelang, tilelang.language as T
+
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def add_one(A: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            B[i] = A[i] + 1
+
+@tilelang.jit(out_idx=-1)
+@T.prim_func
+def count(B: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(8):
+            B[i] = i
+
+a = np.arange(8, dtype="int32")
+kernel = add_one()
+assert (kernel(a) == a + 1).all() and (add_one(a) == a + 1).all() and kernel() is kernel
+made = count()
+assert isinstance(made, tilelang.JITKernel) and (made() == a).all() and (count.compile()() == a).all() and "main" in count.get_tir().script()
+print("right")
+"""
+
+
+@alone
+def test_a_program_under_jit_is_a_factory_as_well(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAMS_UNDER_JIT.replace("def count", "def main").replace("count", "main"))
+    run = python("-m", "tilewright", "run", str(file))
+    assert run.stdout == "right\n", run.stderr
+
+
+def test_a_program_of_ours_under_jit_is_its_kernel():
+    @tw.jit(out_idx=-1, engine="interpreter")
+    @T.prim_func
+    def count(B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = i
+
+    assert (count() == np.arange(8)).all() and count.get_tir() is count.prim_func
+
+
 OLDER = """
 import numpy as np
 import tilelang, tilelang.language as T
@@ -566,8 +612,8 @@ def test_options_that_are_misspelt_or_do_nothing(tmp_path):
         made(pass_configs={"tl.enable_fast_maht": True})
     with pytest.warns(UserWarning, match="the option 'tl.of_next_year' is not known"):
         made(pass_configs={"tl.of_next_year": True})
-    with pytest.warns(UserWarning, match="the compiler flag '-fmad=false' is left out"):
-        made(compile_flags=["-fmad=false"])
+    with pytest.warns(UserWarning, match="the compiler flag '-ftz=true' is left out"):
+        made(compile_flags=["-ftz=true"])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'pass_config'[\s\S]*the nearest it has: pass_configs"):
         tw.jit(pass_config={})
     assert settings.options_of({"tl.disable_fast_math": True}) == {"fast_math": False}
@@ -588,6 +634,22 @@ def test_flags_that_change_nothing_are_not_talked_of():
              "--expt-extended-lambda", "--ptxas-options=-v,--register-usage-level=10", "-DNDEBUG", "-std=c++17", "-lineinfo", "-v", "-w"]  # fmt: skip
     assert said_of(usual) == said_of("-O 3 -Xptxas -v -std c++20 -Xptxas -O3") == ({}, [])
     assert said_of([*usual, "--use_fast_math"]) == ({"fast_math": True}, [])
+
+
+@pytest.mark.parametrize("flags", [["--fmad=false"], "-fmad=false -O3", ["--fmad", "false"], {"tl.device_compile_flags": "--fmad=false"}])
+@pytest.mark.parametrize("engine", ["interpreter", "cpu", "simulator"])
+def test_products_and_sums_are_two_operations_where_flags_say_so(flags, engine):
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(8):
+                B[i] = A[i] * A[i] - 1
+
+    a, b = np.full(8, 1 + 2**-12, "float32"), np.empty(8, "float32")
+    tw.compile(main, engine=engine, **({"pass_configs": flags} if isinstance(flags, dict) else {"compile_flags": flags}))(a, b)
+    assert (b == a * a - np.float32(1)).all()
+    tw.compile(main, engine=engine, compile_flags="--fmad=true")(a, b)
+    assert (b == np.float32(a[0].astype("float64") ** 2 - 1)).all() and b[0] != a[0] * a[0] - np.float32(1)
 
 
 def test_flags_that_are_left_out_are_one_warning():
