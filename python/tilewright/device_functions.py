@@ -44,6 +44,54 @@ def _of_warp(op):
     return call
 
 
+def _by_operands(op, kinds):
+    """An operation that CUDA overloads: of the dtype that its operands have, if it is one of these."""
+    made = operation(op)
+
+    def call(*given):
+        found = {str(g.dtype) for g in given if not isinstance(g, (int, float))}
+        kind = found.pop() if len(found) == 1 else ""
+        if not kind.startswith(kinds) or (not kind.startswith(("float", "bfloat")) and any(isinstance(g, float) for g in given)):
+            return None
+        return made(*(apply(_CAST, g, kind) for g in given))
+
+    return call
+
+
+_LESS, _AT_LEAST, _CHOOSE = operation("less_equal"), operation("greater_equal"), operation("if_then_else")
+_ADD, _SUB, _MUL = operation("add"), operation("sub"), operation("mul")
+
+
+def _round(kind):
+    """To the nearest whole number, halves away from zero."""
+    truncated, magnitude, signed = operation("trunc"), operation("fabs"), operation("copysign")
+
+    def call(x):
+        x = apply(_CAST, x, kind)
+        whole = truncated(x)
+        more = _CHOOSE(_AT_LEAST(magnitude(_SUB(x, whole)), apply(_CAST, 0.5, kind)), apply(_CAST, 1, kind), apply(_CAST, 0, kind))
+        return _ADD(whole, signed(more, x))
+
+    return call
+
+
+def _dim(kind):
+    def call(x, y):
+        x, y = apply(_CAST, x, kind), apply(_CAST, y, kind)
+        return _CHOOSE(_LESS(x, y), apply(_CAST, 0, kind), _SUB(x, y))
+
+    return call
+
+
+def _saturated(x):
+    at_least, at_most = operation("max"), operation("min")
+    return at_most(at_least(apply(_CAST, x, "float32"), apply(_CAST, 0, "float32")), apply(_CAST, 1, "float32"))
+
+
+def _power_fast(x, y):
+    return operation("exp2")(_MUL(apply(_CAST, y, "float32"), operation("__log2")(apply(_CAST, x, "float32"))))
+
+
 def _functions():
     found = {"__activemask": operation("activemask"), "__ballot_sync": _of_warp("ballot_sync"), "__any_sync": _of_warp("any_sync"),
              "__all_sync": _of_warp("all_sync"), "__match_any_sync": _of_warp("match_any_sync"), "__shfl_sync": _of_warp("shfl_sync"),
@@ -81,6 +129,13 @@ def _functions():
     for kind, suffix in (("float32", "f"), ("float64", "")):
         found.update({name + suffix: _of(name, kind) for name in one}, **{"rint" + suffix: _of("nearbyint", kind)})
         found.update({name + suffix: _of(op, kind, kind) for name, op in two.items()})
+        found["round" + suffix], found["fdim" + suffix] = _round(kind), _dim(kind)
+    found.update({"__saturatef": _saturated, "__powf": _power_fast})
+    found.update({name: _by_operands(name, ("int", "uint", "float32", "float64")) for name in ("min", "max", "abs")})
+    halves = ("float16", "bfloat16")
+    found.update({f"__h{name}": _by_operands(name, halves) for name in ("add", "sub", "mul", "max", "min", "abs")})
+    found.update({f"h{name}": _by_operands(name, halves) for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "sqrt", "rsqrt", "floor", "ceil", "trunc")},
+                 hrint=_by_operands("nearbyint", halves), __hdiv=_by_operands("div", halves))  # fmt: skip
     return found
 
 

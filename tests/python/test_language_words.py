@@ -429,6 +429,48 @@ def test_intrinsics_by_name(engine):
         T.call_llvm_intrin("int32", "llvm.prefetch", 1)
 
 
+@every_engine
+def test_more_of_cudas_device_functions(engine):
+    @T.prim_func
+    def main(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32"), C: T.Tensor((8, 16), "float32"), D: T.Tensor((16,), "float64"), I: T.Tensor((3, 16), "int32"),
+             H: T.Tensor((3, 16), "float16")):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(16):
+                C[0, i] = T.call_extern("float32", "roundf", A[i])
+                C[1, i] = T.call_extern("float32", "fdimf", A[i], B[i])
+                C[2, i] = T.call_extern("float32", "__saturatef", A[i])
+                C[3, i] = T.call_extern("float32", "max", A[i], B[i])
+                C[4, i] = T.call_extern("float32", "min", A[i], 0.25)
+                C[5, i] = T.call_extern("float32", "abs", A[i])
+                C[6, i] = T.call_extern("float32", "__powf", B[i], 2.0)
+                C[7, i] = T.call_extern("float32", "roundf", A[i] * 1e30)
+                D[i] = T.call_extern("float64", "round", T.cast(A[i], "float64"))
+                n = T.cast(A[i] * 4, "int32")
+                I[0, i] = T.call_extern("int32", "max", n, 3)
+                I[1, i] = T.call_extern("int32", "abs", n)
+                I[2, i] = T.call_extern("int32", "min", n, i)
+                h = T.cast(A[i], "float16")
+                H[0, i] = T.call_extern("float16", "__hadd", h, h)
+                H[1, i] = T.call_extern("float16", "hexp", T.cast(B[i], "float16"))
+                H[2, i] = T.call_extern("float16", "__hmax", h, T.cast(B[i], "float16"))
+
+    a = np.array([0.5, -0.5, 2.5, -2.5, 0.49999997, 1.5, -0.0, np.inf, -np.inf, np.nan, 8388609, 3.25, -0.75, 0.2, 7, -7], "float32")
+    b = np.linspace(0.5, 2, 16, dtype="float32")
+    c, d, i, h = np.empty((8, 16), "float32"), np.empty(16), np.empty((3, 16), "int32"), np.empty((3, 16), "float16")
+    run(main, engine, a, b, c, d, i, h)
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = np.trunc(a) + np.copysign(np.abs(a - np.trunc(a)) >= 0.5, a).astype("float32")
+        large = np.where(np.isfinite(a), a * np.float32(1e30), a)
+        n = np.clip(np.nan_to_num(np.trunc(a * 4), nan=0), -(2.0**31), 2.0**31 - 1).astype("int64").astype("int32")
+        away[7:9] = a[7:9]
+        want = [away, np.where(a <= b, 0, a - b), np.where(np.isnan(a), 0, np.clip(a, 0, 1)), np.fmax(a, b), np.fmin(a, np.float32(0.25)), np.abs(a), b * b, large]
+        assert np.allclose(c, np.stack(want), rtol=1e-5, equal_nan=True) and np.array_equal(d[:9], away[:9].astype("float64"))
+        finite = np.abs(a) < 100
+        assert (i == np.stack([np.maximum(n, 3), np.abs(n), np.minimum(n, np.arange(16))]))[:, finite].all()
+        x = a.astype("float16")
+        assert np.allclose(h, np.stack([x + x, np.exp(b.astype("float16")), np.fmax(x, b.astype("float16"))]), rtol=2e-3, equal_nan=True)
+
+
 def test_pure_calls_of_device_functions():
     @T.prim_func
     def main(A: T.Tensor((4,), "float32")):
