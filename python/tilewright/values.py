@@ -4,6 +4,7 @@ import sys
 from . import _native
 from .dtypes import dtype
 from .elsewhere import METHODS, instead_of, nearest
+from .errors import TilewrightError
 from .tracebacks import is_ours
 from .trace import OPERATIONS, apply, fail, operation, place, state
 
@@ -345,8 +346,15 @@ class Buffer(_Foreign):
     def __bool__(self):
         fail("ValueNotKnown", f"buffer '{self.name}' has no truth value", "compare an element of it")
 
+    def name_if_known(self):
+        """Its name, while its program is being recorded."""
+        try:
+            return self.name
+        except TilewrightError:
+            return "?"
+
     def __repr__(self):
-        return f"<buffer {self.name}>"
+        return f"<buffer {self.name_if_known()}>"
 
 
 class Elsewhere(Buffer):
@@ -460,7 +468,7 @@ class Tile(Operators):
              "in a traced function write if, and, or, not")  # fmt: skip
 
     def __repr__(self):
-        return f"<tile of {self.buffer.name}>"
+        return f"<tile of {self.buffer.name_if_known()}>"
 
 
 class Place(Tile):

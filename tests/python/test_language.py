@@ -802,3 +802,15 @@ def test_a_grid_of_a_choice(target):
         a, b = np.arange(1, count + 1, dtype="int32"), np.zeros(count, "int32")
         kernel(a, b)
         assert (b[: max(0, count - 3)] == times * a[3:]).all() and (b[max(0, count - 3) :] == 0).all()
+
+
+def test_values_that_outlive_their_program_can_be_shown():
+    kept = []
+
+    @T.prim_func
+    def main(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=4):
+            kept.extend([A, A[0]])
+            A[0] = 1
+
+    assert [repr(v) for v in kept] == ["<buffer ?>", "<tile of ?>"]
