@@ -258,7 +258,9 @@ class Pricer {
     const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
     const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
     const std::optional<WarpGrid> groups = warpgroups_of(g, a, b, c);
-    const bool by_matrix_unit = groups || target::mma_for(a, b, c, target_.arch, g.is_sparse());
+    const auto depth = static_cast<int64_t>(k);
+    const auto* of_warps = target::mma_for(a, b, c, target_.arch, g.is_sparse(), depth);
+    const bool by_matrix_unit = groups || (of_warps && depth % of_warps->k == 0);
     const double of_unit = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine_.of_warps);
     const double rate = c.bits == 64 ? machine_.multiply_adds_64 : by_matrix_unit ? of_unit : machine_.plain;
     product_ = m * n * k / rate;

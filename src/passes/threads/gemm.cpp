@@ -243,7 +243,7 @@ class MmaLowering {
     }
     return {unrolled(row, rows_, {l_.make(n)})};
   }
-  // Two columns of tiles at a time where there are two: (the halves of k) x (columns 0-7, 8-15).
+  // Two columns of tiles at a time where there are two: (the halves of k, if it has any) x (columns 0-7, 8-15).
   Body load_b(const Expr& k) {
     const bool by_words = !choice_.b_by_elements.empty();
     const int64_t at_once = columns_ % 2 == 0 && !by_words ? 2 : 1;
@@ -255,13 +255,15 @@ class MmaLowering {
                        load_words(b_, pair, 1, i_.b_words(), [&](const Expr& n, const Expr& along) {
                          return of_b(own_column(add(first, n)), add(k0, along));
                        }))};
-    const Expr next = at_once == 2 ? scaled(part(16, 2), 8) : constant(0);
+    const int64_t lanes_of_k = 8 * i_.b_words();  // that say where the matrices of one column lie
+    const Expr next = at_once == 2 ? scaled(part(lanes_of_k, 2), 8) : constant(0);
     LoadMatrix n;
     n.to = words(b_, pair, at_once * i_.b_words());
     if (g_.transpose_b) {
-      n.from = at(g_.b, own_column(add(first, add(part(1, 8), next))), add(k0, scaled(part(8, 2), chunk())));
+      const Expr half = i_.b_words() == 2 ? scaled(part(8, 2), chunk()) : constant(0);
+      n.from = at(g_.b, own_column(add(first, add(part(1, 8), next))), add(k0, half));
     } else {
-      n.from = at(g_.b, add(k0, part(1, 16)), own_column(add(first, next), 8));
+      n.from = at(g_.b, add(k0, part(1, lanes_of_k)), own_column(add(first, next), 8));
       n.transpose = true;
     }
     return {unrolled(pair, columns_ / at_once, {l_.make(n)})};
