@@ -69,6 +69,7 @@
 #include "passes/tile/two_stages.h"
 #include "passes/tile/unroll_rows.h"
 #include "passes/tile/unshift_maps.h"
+#include "passes/tile/whole_steps.h"
 #include "passes/tile/whole_turns.h"
 #include "passes/tile/widen_operands.h"
 #include "passes/warp_matrices.h"
@@ -390,6 +391,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "operands of types that no instruction multiplies are copied to ones of a type that one does",
      .here = "behind operands_in_shared, whose operands come as they are; before rings, of which the copies are none",
      .run = [](GpuProgram& p) { widen_operands(p.tiles, p.target); }},
+    {.name = "whole_steps",
+     .what = "loops of products in steps that no instruction multiplies are cut anew",
+     .here = "behind widen_operands, whose operands are multiplied as they come",
+     .run = [](GpuProgram& p) { whole_steps(p.tiles, p.target); }},
     {.name = "part_lives",
      .what = "shared tiles that are filled anew for another loop are tiles of their own",
      .here = "behind loads_as_copies, which shows what loops bring; before all that asks whether a tile is its loop's",

@@ -1,6 +1,5 @@
 #include "passes/schedule/other_steps.h"
 
-#include "analysis/half_steps.h"
 #include "analysis/slope.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -14,12 +13,6 @@ using analysis::slope;
 namespace {
 
 constexpr int64_t kFewestSlots = 4;  // of steps of products: fewer lose speed
-
-// So many steps of the program's are one, or one is so many.
-struct Ratio {
-  int64_t times = 1, parts = 1;
-  int64_t of(int64_t elements) const { return elements * times / parts; }
-};
 
 class Stepper {
  public:
@@ -107,6 +100,10 @@ class Stepper {
 
 }  // namespace
 
+Stmt in_steps(TileProgram& program, const Stmt& loop, const analysis::HalfSteps& steps, Ratio ratio, bool deep) {
+  return Stepper(program, *loop.as<For>(), steps, ratio, deep).run(loop->location);
+}
+
 Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) {
   Launch out = launch;
   for (size_t i = 0; i < launch.body.size(); ++i) {
@@ -116,8 +113,7 @@ Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) 
     const auto steps = halves ? analysis::half_steps(program, launch, i) : analysis::product_steps(program, launch, i);
     check_internal(steps.has_value(), "a loop whose steps could be others cannot have them");
     const Ratio ratio = halves ? Ratio{1, 2} : Ratio{fit.at_once, 1};
-    out.body[i] =
-        Stepper(program, *loop, *steps, ratio, fit.live == 0 || fit.at_once > 1).run(launch.body[i]->location);
+    out.body[i] = in_steps(program, launch.body[i], *steps, ratio, fit.live == 0 || fit.at_once > 1);
   }
   if (fit.threads > 0) out.threads[0] = fit.threads;
   return out;
