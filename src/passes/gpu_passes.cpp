@@ -54,6 +54,7 @@
 #include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/pad_widths.h"
 #include "passes/tile/part_lives.h"
 #include "passes/tile/products_early.h"
 #include "passes/tile/products_in_parts.h"
@@ -395,6 +396,10 @@ constexpr GpuPass kTilePasses[] = {
      .what = "loops of products in steps that no instruction multiplies are cut anew",
      .here = "behind widen_operands, whose operands are multiplied as they come",
      .run = [](GpuProgram& p) { whole_steps(p.tiles, p.target); }},
+    {.name = "pad_widths",
+     .what = "dimensions that end with their tensors, and that no instruction multiplies, get zeros behind them",
+     .here = "behind whole_steps, which needs no zeros; before plans: products decide them",
+     .run = [](GpuProgram& p) { pad_widths(p.tiles, p.target); }},
     {.name = "part_lives",
      .what = "shared tiles that are filled anew for another loop are tiles of their own",
      .here = "behind loads_as_copies, which shows what loops bring; before all that asks whether a tile is its loop's",
