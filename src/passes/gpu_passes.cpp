@@ -38,6 +38,7 @@
 #include "passes/threads/widen_maps.h"
 #include "passes/threads/wrap_sums.h"
 #include "passes/tile/accumulators.h"
+#include "passes/tile/arrive_apart.h"
 #include "passes/tile/box_accumulators.h"
 #include "passes/tile/cluster_copies.h"
 #include "passes/tile/early_loads.h"
@@ -384,6 +385,11 @@ constexpr GpuPass kTilePasses[] = {
      .what = "a map of a pipelined loop that brings a tile is a copy",
      .here = "before plans, whose rings take copies alone",
      .run = on_tiles<loads_as_copies>},
+    {.name = "arrive_apart",
+     .what = "tiles that loops bring and change in place arrive in tiles of their own",
+     .here = "behind loads_as_copies, which shows what loops bring; before plans, whose rings are of tiles that only "
+             "arrive",
+     .run = [](GpuProgram& p) { arrive_apart(p.tiles, p.target); }},
     {.name = "operands_in_shared",
      .what = "fragments that only bring operands of products are shared tiles",
      .here = "behind loads_as_copies, which shows what comes as it is; before part_lives, which parts shared tiles",
