@@ -51,7 +51,8 @@ int64_t box_columns(const Buffer& b) {
   const int64_t columns = constant_int(b.shape.back()).value_or(0);
   const bool is_row =
       columns * b.type.bits / 8 % kSharedAlignment == 0 && (columns <= kMaxBox || columns % kMaxBox == 0);
-  return is_row ? std::min(columns, kMaxBox) : panel;
+  if (is_row) return std::min(columns, kMaxBox);
+  return columns == panel ? panel : 0;  // of several, each would have room for eight rows
 }
 
 int64_t box_columns(const ProgramTables& p, BufferId id) {

@@ -19,7 +19,8 @@ int64_t panel_span(const ir::Buffer& seen_through_no_views);
 constexpr int64_t kMaxBox = 256;
 
 // Elements of a row that one TMA copy brings: those of a panel, or the whole row of a tile that has only one, which
-// nothing swizzles: panels are eight rows high. A tile of one dimension is a row. 0: none.
+// nothing swizzles: panels are eight rows high. A tile of one dimension is a row. 0: none, as of a row that several
+// narrow panels would be.
 int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);
 int64_t box_columns(const ir::Buffer& seen_through_no_views);
 
