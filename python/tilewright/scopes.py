@@ -80,6 +80,9 @@ class Launch(Frame):
         if not isinstance(is_cpu, (bool, int)):
             hints.refuse("T.Kernel", "is_cpu", is_cpu, "True or False")
         self.blocks = (_list(blocks[0]) if len(blocks) == 1 else list(blocks)) or [1]
+        for extent in self.blocks:
+            if extent is None or isinstance(extent, str):
+                hints.refuse("T.Kernel", "an extent of the grid", extent, "a number of blocks: an integer, or an expression of dimensions")
         self.threads = _checked_threads(threads)
         self.cluster = [] if cluster_dims is None else _list(cluster_dims)
         self.cluster = [hints.integer("T.Kernel", "cluster_dims", c, 1, "the blocks of a cluster, 2, or its extents, (2, 1, 1)") for c in self.cluster]

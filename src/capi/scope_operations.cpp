@@ -1,6 +1,7 @@
 // Launches, loops and branches: what opens has its close. Also the options of a program, and mistakes that only a
 // frontend can see.
 #include "capi/operations.h"
+#include "ir/options.h"
 #include "support/diagnostic.h"
 
 namespace tilewright::capi {
@@ -26,10 +27,7 @@ Result open_for(const Operation&, const Operands& o) {
 }
 
 Result set_option(const Operation&, const Operands& o) {
-  ir::Options& options = o.builder().options();
-  bool* const fields[] = {&options.contract, &options.fast_math, &options.strict, &options.tf32,
-                          &options.zero_unwritten};
-  *fields[o.word(0, {"contract", "fast_math", "strict", "tf32", "zero_unwritten"})] = o.flag(1, true);
+  ir::set_option(o.builder().options(), o.text(0), o.flag(1, true), o.place());
   return {};
 }
 

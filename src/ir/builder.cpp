@@ -126,6 +126,12 @@ void Builder::need_integer(const Expr& value, const char* what) const {
               "cast it to int32");
 }
 
+void Builder::need_extent(const Expr& extent, const std::string& what) const {
+  if (!extent->type.is_int())
+    fail_here(Code::ExtentType, fmt::format("{} is {}", what, extent->type.name()),
+              "an extent is an integer: divide by ceildiv, or cast it to int32");
+}
+
 BufferId Builder::tensor(const std::string& name, std::vector<Expr> shape, DType type, BufferOptions options) {
   need_parameter_name(name);
   check_shape(shape, name, false);
@@ -158,9 +164,7 @@ void Builder::check_shape(const std::vector<Expr>& shape, const std::string& nam
               "join dimensions that are next to each other in memory");
   for (size_t d = 0; d < shape.size(); ++d) {
     const Expr& e = shape[d];
-    if (!e->type.is_int())
-      fail_here(Code::ExtentType, fmt::format("dimension {} of '{}' is {}", d, name, e->type.name()),
-                "an extent is an integer: divide by ceildiv, or cast it to int32");
+    need_extent(e, fmt::format("dimension {} of '{}'", d, name));
     std::optional<int64_t> c = constant_int(e);
     if (on_chip && !c)
       fail_here(Code::DynamicTile,
@@ -205,9 +209,17 @@ std::vector<Expr> Builder::open_launch(std::vector<Expr> grid, LaunchOptions opt
   launch.location = location_id(location_);
   std::vector<Expr> blocks;
   for (size_t d = 0; d < grid.size(); ++d) {
-    if (!grid[d]->type.is_int())
-      fail_here(Code::ExtentType, fmt::format("grid extent {} is {}", d, grid[d]->type.name()),
-                "an extent is an integer: divide by ceildiv, or cast it to int32");
+    need_extent(grid[d], fmt::format("grid extent {}", d));
+    walk(grid[d], [&](const Expr& e) {
+      const auto* load = e.as<Load>();
+      if (load)
+        fail_here(
+            Code::ExtentType,
+            fmt::format("grid extent {} reads '{}', and launches are made before anybody reads memory", d,
+                        program_.buffer(load->buffer).name),
+            "make the number a parameter of its own (n: T.int32), or launch as many blocks as there may be, and let "
+            "those beyond it do nothing");
+    });
     if (auto c = constant_int(grid[d]); c && *c < 0)
       fail_here(Code::BadExtent, fmt::format("grid extent {} is {}", d, *c), "an extent is 0 or more");
     launch.block.push_back(program_.new_var(options.block_names[d], i32));

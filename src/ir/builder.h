@@ -203,6 +203,7 @@ class Builder {
   void report_abandoned();
   void need_parameter_name(const std::string& name) const;
   void need_integer(const Expr& value, const char* what) const;
+  void need_extent(const Expr& extent, const std::string& what) const;  // of a loop, a grid, a buffer
   LocationId location_id(const SourceLocation& at);
   std::string fresh_name(const std::string& name) const;
   BufferId add_buffer(Buffer buffer, const char* what);

@@ -116,9 +116,7 @@ std::vector<Expr> Builder::open_map(const std::vector<std::string>& names, std::
   Map map;
   std::vector<Expr> points;
   for (size_t d = 0; d < extents.size(); ++d) {
-    if (!extents[d]->type.is_int())
-      fail_here(Code::ExtentType, fmt::format("extent {} of Parallel is {}", d, extents[d]->type.name()),
-                "an extent is an integer: divide by ceildiv, or cast it to int32");
+    need_extent(extents[d], fmt::format("extent {} of Parallel", d));
     if (auto c = constant_int(extents[d]); c && *c < 0)
       fail_here(Code::BadExtent, fmt::format("extent {} of Parallel is {}", d, *c), "an extent is 0 or more");
     map.vars.push_back(program_.new_var(d < names.size() ? fresh_name(names[d]) : "i", extents[d]->type));
@@ -135,9 +133,7 @@ std::vector<Expr> Builder::open_persistent(const std::vector<std::string>& names
                                            const Expr& workers, const Expr& index, int64_t group) {
   if (domain.empty()) fail_here(Code::ParallelRank, "Persistent without a domain", "give one extent for each index");
   for (size_t d = 0; d < domain.size(); ++d) {
-    if (!domain[d]->type.is_int())
-      fail_here(Code::ExtentType, fmt::format("extent {} of Persistent is {}", d, domain[d]->type.name()),
-                "an extent is an integer: divide by ceildiv, or cast it to int32");
+    need_extent(domain[d], fmt::format("extent {} of Persistent", d));
     domain[d] = cast(domain[d], i32);
   }
   need_integer(workers, "the wave size of Persistent");

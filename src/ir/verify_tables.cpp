@@ -78,6 +78,9 @@ void Verifier::check_launch(const Launch& launch) {
     add(Code::VerifyGrid, fmt::format("a grid has 1 to 3 extents, but this has {}", launch.grid.size()));
   for (const Expr& e : launch.grid) {
     if (!check_integer(e, "an extent of the grid")) continue;
+    walk(e, [&](const Expr& x) {
+      if (x.as<Load>()) add(Code::VerifyGrid, "an extent of the grid reads memory");
+    });
     if (auto c = constant_int(e); c && *c < 0)
       add(Code::VerifyNegativeExtent, fmt::format("an extent of the grid is {}", *c));
   }

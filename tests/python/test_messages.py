@@ -120,3 +120,19 @@ def test_names_that_are_not_there():
         T.gemmm
     with pytest.raises(tw.CompileError, match=r"TW1080 build: there is no target 'hip'[\s\S]*help: it is auto, cuda, cpu"):
         tw.compile(rows, target="hip")
+
+
+def test_grids_are_known_when_they_are_launched():
+    with pytest.raises(tw.CompileError, match=r"TW1019.*grid extent 1 reads 'L'[\s\S]*help: make the number a parameter of its own"):
+
+        @T.prim_func
+        def by_memory(L: T.Tensor((4,), "int32"), A: T.Tensor((4,), "int32")):
+            with T.Kernel(2, T.ceildiv(L[0], 4), threads=32):
+                A[0] = 1
+
+    with pytest.raises(tw.CompileError, match=r"TW1080.*T.Kernel: an extent of the grid is 'M'[\s\S]*help: it is a number of blocks"):
+
+        @T.prim_func
+        def by_name(A: T.Tensor((4,), "int32")):
+            with T.Kernel("M", threads=32):
+                A[0] = 1
