@@ -353,7 +353,11 @@ int64_t Builder::need_metadata(const Gemm& g, int64_t rows, int64_t kept) const 
         Code::GemmMetadata,
         fmt::format("gemm: the metadata '{}' has {} rows of {} bits, but the sparse '{}' has {} rows of {} groups",
                     words.name, r, c * words.type.bits, a.name, rows, kept / group->kept),
-        "there are four bits for each group of a row, and rows are as those of the matrix");
+        c == rows && r * words.type.bits == bits
+            ? fmt::format(
+                  "it fits with transpose_E={}: by place, transpose_E stands between transpose_A and transpose_B",
+                  g.transpose_metadata ? "False" : "True")
+            : "there are four bits for each group of a row, and rows are as those of the matrix");
   return kept / group->kept * group->size;
 }
 

@@ -110,3 +110,14 @@ def test_mistakes():
         program("float64", 2)
     with pytest.raises(tw.CompileError, match="TW1086.*16 rows of 64 bits.* 16 rows of 8 groups"):
         program("float16", 4)
+
+
+def test_the_order_of_arguments_of_earlier_releases_is_named():
+    with pytest.raises(tw.CompileError, match=r"TW1086[\s\S]*help: it fits with transpose_E=False: by place, transpose_E stands between"):
+
+        @T.prim_func
+        def main(A: T.Tensor((1,), "float32")):
+            with T.Kernel(1, threads=32):
+                a, e = T.alloc_shared((32, 16), "float16"), T.alloc_shared((32, 2), "int16")
+                b, c = T.alloc_shared((16, 32), "float16"), T.alloc_fragment((32, 16), "float32")
+                T.gemm_sp(a, e, b, c, False, True)
