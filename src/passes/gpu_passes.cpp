@@ -292,7 +292,7 @@ void place_buffers(GpuProgram& p, size_t i) {
                         : plan.has_loader()                       ? RolesOf::Plan
                                                                   : RolesOf::Program;
   const auto place = [&](bool over) {
-    return place_shared(p.threads, static_cast<int32_t>(i), share, p.barriers[i],
+    return place_shared(p.threads, static_cast<int32_t>(i), share, p.placements[i], p.barriers[i],
                         over ? std::optional(owner) : std::nullopt);
   };
   auto why = place(p.attempts[i].over);

@@ -66,6 +66,19 @@ def test_tiles_that_live_together_do_not_fit():
     assert caught.value.code == "TW8203"
 
 
+def test_fragments_that_do_not_fit_say_why_they_are_in_shared_memory():
+    @T.prim_func
+    def main(A: T.Tensor((256, 256), "float32"), B: T.Tensor((256, 256), "float32")):
+        with T.Kernel(1, threads=128):
+            F = T.alloc_fragment((256, 256), "float32")
+            T.copy(A, F)
+            for i, j in T.Parallel(256, 256):
+                B[i, j] = F[j, i] + F[i, j]
+
+    with pytest.raises(tw.CompileError, match="TW8203[\\s\\S]*'F' takes 262144 bytes: a fragment that lives in shared memory, since it is transposed"):
+        tw.compile(main, target="simulator -arch=sm_90a")
+
+
 def test_a_part_of_a_tile_is_read():
     @T.prim_func
     def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((4, 64), "float16")):

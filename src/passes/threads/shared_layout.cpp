@@ -134,7 +134,8 @@ void lay_out_shared(ThreadProgram& p, const Launch& launch, const Placement& pla
 }
 
 std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const target::GpuTarget& target,
-                                       const NamedBarriers& barriers, std::optional<RolesOf> reuse) {
+                                       const Placement& placement, const NamedBarriers& barriers,
+                                       std::optional<RolesOf> reuse) {
   Launch& launch = p.launches[static_cast<size_t>(number)];
   std::set<BufferId> used;
   for (BufferId b : used_buffers(launch.body)) used.insert(p.root(b));
@@ -162,7 +163,11 @@ std::optional<Diagnostic> place_shared(ThreadProgram& p, int32_t number, const t
     Buffer& b = p.buffers[order[i].index];
     b.place = shelf.place(order[i], std::span(order).first(i), alignment(order[i]), seams);
     end = std::max(end, b.place + shared_bytes_of(b));
-    notes.push_back({fmt::format("'{}' takes {} bytes", b.name, shared_bytes_of(b)), p.location(b.location)});
+    std::string takes = fmt::format("'{}' takes {} bytes", b.name, shared_bytes_of(b));
+    const auto why = placement.in_memory.find(order[i]);
+    if (why != placement.in_memory.end())
+      takes += fmt::format(": a fragment that lives in shared memory, since {}", why->second);
+    notes.push_back({std::move(takes), p.location(b.location)});
   }
   if (end <= target.shared_bytes) {
     wait_at(launch, barriers, seams);

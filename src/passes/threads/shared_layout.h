@@ -16,8 +16,10 @@ void lay_out_shared(ir::ThreadProgram& program, const ir::Launch& launch, const 
 int64_t shared_bytes_of(const ir::Buffer& buffer);
 
 // Puts the shared buffers and barriers of a lowered launch one after the other; with `reuse`, which says
-// whose its roles are, those whose lives do not meet also over each other. If they do not fit: TW8203.
+// whose its roles are, those whose lives do not meet also over each other. If they do not fit: TW8203, with what each
+// takes, and why fragments are among them.
 std::optional<Diagnostic> place_shared(ir::ThreadProgram& program, int32_t launch, const target::GpuTarget& target,
-                                       const NamedBarriers& barriers, std::optional<RolesOf> reuse);
+                                       const Placement& placement, const NamedBarriers& barriers,
+                                       std::optional<RolesOf> reuse);
 
 }  // namespace tilewright::passes
