@@ -1,5 +1,6 @@
 #include "analysis/thread_index.h"
 
+#include "analysis/value_at.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -217,26 +218,24 @@ bool OwnElements::covers_threads(const OwnElement& e, int64_t together, const Ra
   return true;
 }
 
-std::optional<int64_t> only_thread(const Expr& condition, const Launch& launch) {
-  std::map<VarId, int64_t> index;
-  const auto name = [&](const Expr& a, const Expr& b) {
-    const auto* v = a.as<Var>();
-    if (const auto n = constant_int(b); v && n) index[v->id] = *n;
-  };
-  const std::function<void(const Expr&)> look = [&](const Expr& e) {
-    const auto* n = e.as<Binary>();
-    if (n && n->op == BinaryOp::And) look(n->a), look(n->b);
-    if (n && n->op == BinaryOp::Eq) name(n->a, n->b), name(n->b, n->a);
-  };
-  look(condition);
-  int64_t number = 0, before = 1;
-  for (size_t d = 0; d < launch.thread.size(); ++d) {
-    const auto found = index.find(launch.thread[d]);
-    if (found == index.end() && launch.threads[d] > 1) return std::nullopt;
-    if (found != index.end()) number += before * found->second;
-    before *= launch.threads[d];
+std::optional<int64_t> only_thread(const Expr& condition, const Launch& launch, OwnElements::Range among,
+                                   const Substitution* names) {
+  std::vector<Expr> all{condition};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto* n = all[i].as<Binary>();
+    if (n && n->op == BinaryOp::And) all.insert(all.end(), {n->a, n->b});
   }
-  return number;
+  Point point{{}, names};
+  std::optional<int64_t> only;
+  for (int64_t number = among.begin; number < among.end; ++number) {
+    int64_t rest = number;
+    for (size_t d = 0; d < launch.thread.size(); rest /= launch.threads[d++])
+      point.values[launch.thread[d]] = rest % launch.threads[d];
+    if (std::any_of(all.begin(), all.end(), [&](const Expr& e) { return value_at(e, point) == 0; })) continue;
+    if (only) return std::nullopt;
+    only = number;
+  }
+  return only;
 }
 
 }  // namespace tilewright::analysis

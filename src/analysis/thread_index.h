@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/program.h"
+#include "ir/rewrite.h"
 
 namespace tilewright::analysis {
 
@@ -32,10 +33,6 @@ struct OwnElement {
   std::vector<Dimension> dimensions;
   bool operator==(const OwnElement& o) const;
 };
-
-// The only thread of a block, by its number, for which the condition may hold: it names the thread's index along every
-// dimension that has several. None: it does not.
-std::optional<int64_t> only_thread(const ir::Expr& condition, const ir::Launch& launch);
 
 class OwnElements {
  public:
@@ -68,5 +65,10 @@ class OwnElements {
   std::map<ir::VarId, Counter> counters_;
   std::set<ir::VarId> bound_;
 };
+
+// The only one of these threads, by its number in the block, for which the condition may hold, as far as the index of a
+// thread tells: of tx == 0, of tx % 128 == 0 among 128. None: there may be several, or there is none.
+std::optional<int64_t> only_thread(const ir::Expr& condition, const ir::Launch& launch, OwnElements::Range among,
+                                   const ir::Substitution* names = nullptr);
 
 }  // namespace tilewright::analysis

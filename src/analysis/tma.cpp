@@ -9,6 +9,11 @@ namespace tilewright::analysis {
 
 using namespace ir;
 
+bool is_by_tma(const Copy& copy) {
+  const Queue queue = copy.completion.queue;
+  return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch && queue != Queue::StAsync;
+}
+
 namespace {
 
 constexpr size_t kMaxRank = 5;  // of a tensor (CUDA driver API, cuTensorMapEncodeTiled)

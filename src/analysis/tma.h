@@ -9,6 +9,8 @@ namespace tilewright::analysis {
 
 constexpr int64_t kStrideBytes = 16;  // rows of a tensor, and where boxes begin in one (CUDA, cuTensorMapEncodeTiled)
 
+// Whether TMA does a Copy, which completes on a barrier or in the queue bulk_store: one thread asks for it.
+bool is_by_tma(const ir::Copy& copy);
 // Why TMA does not do the copy, were it asynchronous; empty: it does.
 std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
 // Why it does not bring all of a tile of one dimension that is a row of a matrix of slots.

@@ -130,6 +130,14 @@ class Evaluation {
 
 }  // namespace
 
+Substitution names_in(const Body& body) {
+  Substitution out;
+  walk(body, [&](const Stmt& s) {
+    if (const auto* let = s.as<Let>()) out[let->var] = let->value;
+  });
+  return out;
+}
+
 std::optional<int64_t> value_at(const Expr& e, const Point& point) { return Evaluation(point).of(e); }
 std::optional<int64_t> index_at(const Expr& e, const Point& point) { return Evaluation(point).of_index(e); }
 

@@ -1,11 +1,16 @@
 #include "passes/canonicalize.h"
 
+#include <functional>
+
 #include "analysis/divisibility.h"
+#include "analysis/tma.h"
 #include "analysis/uniformity.h"
+#include "analysis/value_at.h"
 #include "ir/effects.h"
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "layout/fragment.h"
 #include "passes/fill_unwritten.h"
 #include "passes/grow_fragments.h"
 #include "passes/known_conditions.h"
@@ -69,7 +74,10 @@ bool holds_collectives(const Body& body) {
 class Roles {
  public:
   explicit Roles(const ir::Launch& launch)
-      : tx_(launch.thread[0]), threads_(launch.thread_count()), along_x_(launch.threads[0] == threads_) {}
+      : tx_(launch.thread[0]),
+        threads_(launch.thread_count()),
+        along_x_(launch.threads[0] == threads_),
+        names_(analysis::names_in(launch.body)) {}
 
   // In a block along x, where a range of tx is a range of threads.
   std::optional<Body> operator()(const Stmt& s) {
@@ -106,28 +114,100 @@ class Roles {
     }
     out.push_back(ir::make_stmt(ir::Role{on.begin, on.end, within(on, body)}, at));
   }
+  std::optional<ThreadRange> where(const Expr& condition, ThreadRange here) const {
+    return threads_where(condition, tx_, here, &names_);
+  }
   std::optional<Body> of_branch(const Stmt& s, ThreadRange here) {
     const auto* branch = s.as<ir::If>();
     if (!branch || (!holds_collectives(branch->then_body) && !holds_collectives(branch->else_body)))
       return std::nullopt;
-    const auto range = threads_where(branch->condition, tx_, here);
-    if (!range) return std::nullopt;
+    const auto range = where(branch->condition, here);
+    if (!range) return of_conjunction(*branch, s->location, here);
     if (range->empty()) return here.begin > 0 || here.end < threads_ ? std::optional(branch->else_body) : std::nullopt;
-    auto aligned = [&](int64_t t) { return t % 32 == 0 || t == threads_; };
-    if (!aligned(range->begin) || !aligned(range->end)) return std::nullopt;
+    const bool of_warps = is_of_warps(*range);
     Body out;
-    add_role(out, *range, here, branch->then_body, s->location);
-    // The other threads are one range too, or their side stays a branch.
-    if (const auto rest = range->rest_of(here))
+    if (of_warps)
+      add_role(out, *range, here, branch->then_body, s->location);
+    else if (branch->else_body.empty() ? waits_and_copies(branch->then_body)
+                                       : holds_collectives(branch->else_body) && is_of_branches(branch->else_body))
+      add_role(out, warps_of(*range).both(here), here,
+               {ir::make_stmt(ir::If{branch->condition, branch->then_body, {}}, s->location)}, s->location);
+    else
+      return std::nullopt;
+    // The other threads are one range too, or what is left of the ranges of an elif, or their side stays a branch.
+    if (const auto rest = range->rest_of(here); rest && of_warps)
       add_role(out, *rest, here, branch->else_body, s->location);
-    else if (!branch->else_body.empty())
-      out.push_back(ir::make_stmt(ir::If{ir::logical_not(branch->condition), branch->else_body, {}}, s->location));
+    else
+      add_others(out, *branch, *range, s->location, here);
     return out;
+  }
+  // Such code of a few threads goes on beside that of others: it is a branch in a role of their warps.
+  static bool waits_and_copies(const Body& body) {
+    bool waits = false, copies = false;
+    ir::walk(body, [&](const Stmt& s) {
+      const auto* copy = s.as<ir::Copy>();
+      waits = waits || s.as<ir::Wait>(), copies = copies || (copy && analysis::is_by_tma(*copy));
+    });
+    return waits && copies;
+  }
+  bool is_of_warps(ThreadRange some) const {
+    const auto aligned = [&](int64_t t) { return t % kWarpThreads == 0 || t == threads_; };
+    return aligned(some.begin) && aligned(some.end);
+  }
+  ThreadRange warps_of(ThreadRange some) const {
+    const int64_t end = (some.end + kWarpThreads - 1) / kWarpThreads * kWarpThreads;
+    return {some.begin / kWarpThreads * kWarpThreads, std::min(end, threads_)};
+  }
+  // As an elif is, whose branches on warps are roles by now.
+  static bool is_of_branches(const Body& body) {
+    return !body.empty() && std::ranges::all_of(body, [](const Stmt& s) { return s.as<ir::Role>() || s.as<ir::If>(); });
+  }
+  void add_others(Body& out, const ir::If& branch, ThreadRange taken, ir::LocationId at, ThreadRange here) {
+    if (branch.else_body.empty()) return;
+    const Expr others = ir::logical_not(branch.condition);
+    Body parts;
+    bool apart = is_of_branches(branch.else_body);
+    for (const Stmt& s : branch.else_body) {
+      const auto* role = s.as<ir::Role>();
+      const auto* next = s.as<ir::If>();
+      const auto range = next ? where(next->condition, here) : std::nullopt;
+      if (role) {
+        const ThreadRange all = here.both({role->begin, role->end});
+        const auto left = taken.both(all).rest_of(all);
+        apart = apart && left && is_of_warps(*left);
+        if (left) add_role(parts, *left, here, role->body, s->location);
+      } else if (range && !range->empty() && next->else_body.empty()) {
+        const Body inside{ir::make_stmt(ir::If{others, {s}, {}}, s->location)};
+        add_role(parts, warps_of(*range).both(here), here, inside, s->location);
+      } else {
+        parts.push_back(ir::make_stmt(ir::If{others, {s}, {}}, s->location));
+      }
+    }
+    if (!apart) parts = {ir::make_stmt(ir::If{others, branch.else_body, {}}, at)};
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+  // On threads and on something else: that is a branch in the role.
+  std::optional<Body> of_conjunction(const ir::If& branch, ir::LocationId at, ThreadRange here) {
+    if (!branch.else_body.empty()) return std::nullopt;
+    Expr on_threads, on_others;
+    const auto join = [](Expr& all, const Expr& e) { all = all ? ir::logical_and(all, e) : e; };
+    const std::function<void(const Expr&)> split = [&](const Expr& e) {
+      const auto* n = e.as<Binary>();
+      if (n && n->op == BinaryOp::And)
+        split(n->a), split(n->b);
+      else
+        join(where(e, here) ? on_threads : on_others, e);
+    };
+    split(branch.condition);
+    if (!on_threads || !on_others) return std::nullopt;
+    const Body inside{ir::make_stmt(ir::If{on_others, branch.then_body, {}}, at)};
+    return of_branch(ir::make_stmt(ir::If{on_threads, inside, {}}, at), here);
   }
 
   const ir::VarId tx_;
   const int64_t threads_;
   const bool along_x_;
+  const ir::Substitution names_;
 };
 
 // ---- maps

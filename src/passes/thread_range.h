@@ -1,6 +1,6 @@
 // Threads of a block that lie side by side, and conditions that choose them.
 #pragma once
-#include "ir/expr.h"
+#include "ir/rewrite.h"
 
 namespace tilewright::passes {
 
@@ -21,7 +21,9 @@ struct ThreadRange {
   }
 };
 
-// The threads of `here` for which a condition holds, if that is one range. `tx` is the thread variable.
-std::optional<ThreadRange> threads_where(const ir::Expr& condition, ir::VarId tx, ThreadRange here);
+// The threads of `here` for which a condition holds, if the thread's index alone decides and they are one range. `tx`
+// is the thread variable.
+std::optional<ThreadRange> threads_where(const ir::Expr& condition, ir::VarId tx, ThreadRange here,
+                                         const ir::Substitution* names = nullptr);
 
 }  // namespace tilewright::passes

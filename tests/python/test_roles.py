@@ -1,5 +1,6 @@
 """Branches on ranges of threads: chains of elif are roles too."""
 import numpy as np
+import pytest
 import tilewright as tw
 import tilewright.language as T
 
@@ -201,3 +202,85 @@ def test_wgmma_that_is_asked_for_may_spill():
     c = np.zeros((128, 256), "float32")
     tw.compile(main, target="simulator -arch=sm_90a")(a, b, c)
     assert (c == a.astype("float32") @ b.T.astype("float32")).all()
+
+
+TARGETS = ["interpreter", "cpu", "simulator -arch=sm_90a"]
+
+
+def of_each_range(S, A, B, k):
+    T.copy(A[k, :], S[k, :])
+    for i in T.Parallel(64):
+        B[k, i] = S[k, 63 - i] + k
+
+
+def by_name(tx, S, A, B):
+    group = tx // 128
+    if group == 0:
+        of_each_range(S, A, B, 0)
+    elif group == 1:
+        of_each_range(S, A, B, 1)
+    else:
+        of_each_range(S, A, B, 2)
+
+
+def from_the_middle(tx, S, A, B):
+    warp = T.get_warp_idx()
+    if warp >= 4 and warp < 8:
+        of_each_range(S, A, B, 1)
+    elif warp > 7:
+        of_each_range(S, A, B, 2)
+    else:
+        of_each_range(S, A, B, 0)
+
+
+def by_arithmetic(tx, S, A, B):
+    if tx % 256 >= 128:
+        of_each_range(S, A, B, 1)
+    if (tx >> 7) == 0:
+        of_each_range(S, A, B, 0)
+    if not tx // 128 < 2:
+        of_each_range(S, A, B, 2)
+
+
+def in_a_loop(tx, S, A, B):
+    for k in T.serial(3):
+        if tx // 128 == 0 and k < 1:
+            of_each_range(S, A, B, 0)
+        if k == 1 and T.get_warp_group_idx() == 1:
+            of_each_range(S, A, B, 1)
+        if k == 2 and tx >= 256 and A[0, 0] > -100:
+            of_each_range(S, A, B, 2)
+
+
+@pytest.mark.parametrize("branches", [by_name, from_the_middle, by_arithmetic, in_a_loop])
+@pytest.mark.parametrize("target", TARGETS)
+def test_conditions_that_only_the_thread_decides(branches, target):
+    chosen = T.macro(branches)
+
+    @T.prim_func
+    def main(A: T.Tensor((3, 64), "float32"), B: T.Tensor((3, 64), "float32")):
+        with T.Kernel(1, threads=384):
+            S = T.alloc_shared((3, 64), "float32")
+            tx = T.get_thread_binding(0)
+            chosen(tx, S, A, B)
+
+    a, b = np.random.default_rng(0).standard_normal((3, 64)).astype("float32"), np.zeros((3, 64), "float32")
+    tw.compile(main, target=target)(a, b)
+    assert np.array_equal(b, a[:, ::-1] + np.arange(3, dtype="float32")[:, None])
+
+
+def test_one_thread_and_the_rest_of_its_warp():
+    """The others are no whole warps: their tile ops have no role."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((64,), "float32")
+            tx = T.get_thread_binding(0)
+            if tx == 0:
+                B[0] = 1
+            elif tx < 64:
+                T.copy(A, S)
+
+    with pytest.raises(tw.CompileError, match="TW3093"):
+        tw.compile(main, engine="interpreter")

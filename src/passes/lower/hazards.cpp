@@ -9,34 +9,10 @@ namespace tilewright::passes {
 
 using namespace ir;
 
-namespace {
-
-// The one thread that goes into the branch, by a condition that names it. Null: there may be several.
-Expr one_thread(const Expr& condition, const Launch& launch) {
-  std::vector<Expr> all{condition}, named;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto* n = all[i].as<Binary>();
-    if (n && n->op == BinaryOp::And) all.insert(all.end(), {n->a, n->b});
-  }
-  for (size_t d = 0; d < launch.thread.size(); ++d)
-    for (const Expr& e : all) {
-      const auto* n = e.as<Binary>();
-      const auto* v = n && n->op == BinaryOp::Eq && constant_int(n->b) ? n->a.as<Var>() : nullptr;
-      if (launch.threads[d] != 1 && v && v->id == launch.thread[d]) named.push_back(e);
-    }
-  const auto wanted = std::count_if(launch.threads.begin(), launch.threads.end(), [](int64_t n) { return n != 1; });
-  if (named.empty() || static_cast<int64_t>(named.size()) != wanted) return {};
-  Expr out = named[0];
-  for (size_t i = 1; i < named.size(); ++i) out = logical_and(out, named[i]);
-  return out;
-}
-
-}  // namespace
-
 Hazards::Hazards(const ProgramTables& program, const Launch& launch)
     : program_(program), launch_(launch), own_(launch) {}
 
-void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) const {
+void Hazards::collect(const Stmt& s, std::optional<int64_t> one, std::vector<Access>& out) const {
   for (const Effect& e : effects_of(s).list) {
     if (e.access == ir::Access::Order || !e.region.valid()) continue;
     if (program_.buffer(program_.root(e.region.buffer)).space == Space::Local) continue;
@@ -51,7 +27,8 @@ void Hazards::collect(const Stmt& s, const Expr& one, std::vector<Access>& out) 
     out.push_back(std::move(a));
   }
   const auto* branch = s.as<If>();
-  const Expr inner_one = !one && branch ? one_thread(branch->condition, launch_) : one;
+  const auto inner_one =
+      !one && branch ? analysis::only_thread(branch->condition, launch_, {0, launch_.thread_count()}) : one;
   for_each_body(s, [&](const Body& b) {
     const bool is_else = branch && &b == &branch->else_body;
     for (const Stmt& inner : b) collect(inner, is_else ? one : inner_one, out);
@@ -62,7 +39,7 @@ bool Hazards::clash(const Access& a, const Access& b) const {
   if (!(a.write || b.write) || !analysis::may_overlap(a.buffer, b.buffer, program_)) return false;
   if (ir::commute(a.update, b.update) && program_.buffer(a.buffer).type == program_.buffer(b.buffer).type) return false;
   if (a.in_flight && b.in_flight) return false;
-  if (a.one && b.one && equal(a.one, b.one)) return false;
+  if (a.one && a.one == b.one) return false;
   return !(a.buffer == b.buffer && a.own && a.own == b.own);
 }
 

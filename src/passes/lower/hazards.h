@@ -24,10 +24,10 @@ class Hazards {
     bool write = false;
     std::optional<analysis::OwnElement> own = {};  // of the thread, whatever the turn of a loop
     std::optional<ir::AtomicOp> update = {};       // of an atomic whose result nobody wants
-    ir::Expr one = {};                             // the condition that lets one thread alone do it
+    std::optional<int64_t> one = {};               // the thread that alone does it
     bool in_flight = false;                        // it comes by the queue cp_async: no barrier puts such in order
   };
-  void collect(const ir::Stmt& s, const ir::Expr& one, std::vector<Access>& out) const;
+  void collect(const ir::Stmt& s, std::optional<int64_t> one, std::vector<Access>& out) const;
   bool clash(const Access& a, const Access& b) const;
 
   const ir::ProgramTables& program_;

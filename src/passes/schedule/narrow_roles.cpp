@@ -16,7 +16,7 @@ namespace {
 bool is_begun_by_one(const Stmt& s) {
   const auto* commit = s.as<Commit>();
   const auto* drain = s.as<Drain>();
-  return s.as<Expect>() || (s.as<Copy>() && is_by_tma(*s.as<Copy>())) ||
+  return s.as<Expect>() || (s.as<Copy>() && analysis::is_by_tma(*s.as<Copy>())) ||
          (commit && commit->queue == Queue::BulkStore) || (drain && drain->queue == Queue::BulkStore);
 }
 

@@ -40,8 +40,6 @@ std::optional<ir::Body> lower_lanes(const ir::For& lanes, const Team& team, Coll
 std::optional<ir::Body> lower_async_store(const ir::For& loop, const Team& team, CollectiveLowering& c);
 // A Copy from global to shared memory of the queue cp_async.
 ir::Body lower_async_copy(const ir::Copy& copy, const FragmentLayout& points, const Team& team, CollectiveLowering& c);
-// Whether TMA does a Copy, which completes on a barrier or in the queue bulk_store: one thread asks for it.
-bool is_by_tma(const ir::Copy& copy);
 // What a thread of each warp, always the same, does for its warp.
 ir::Body by_each_warp(ir::Body body, const Lowering& l);
 // What one thread of the team, always the same, does for all.

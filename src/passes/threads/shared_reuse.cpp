@@ -86,10 +86,10 @@ SharedLives::SharedLives(const ThreadProgram& program, const Launch& launch, con
     if (s.as<Return>()) may_wait_ = false;
     const auto* copy = s.as<Copy>();
     if (copy && copy->completion.queue == Queue::BulkStore) stored_from_.insert(program.root(copy->from.buffer));
-    if (copy && is_by_tma(*copy)) landing_.insert(program.root(copy->to.buffer));
+    if (copy && analysis::is_by_tma(*copy)) landing_.insert(program.root(copy->to.buffer));
     if (copy && copy->completion.queue == Queue::CpAsync) by_cp_async_.insert(program.root(copy->to.buffer));
     if (const auto* n = s.as<Store>(); n && n->queue == Queue::CpAsync) by_cp_async_.insert(program.root(n->to.buffer));
-    if (s.as<Wgmma>() || (copy && is_by_tma(*copy))) return;
+    if (s.as<Wgmma>() || (copy && analysis::is_by_tma(*copy))) return;
     for (const Effect& e : effects_of(s).list)
       if (e.region.valid()) touched_.insert(program.root(e.region.buffer));
   });

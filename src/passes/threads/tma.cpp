@@ -19,11 +19,6 @@ using analysis::im2col_box;
 using analysis::kStrideBytes;
 using analysis::tma_misfit;
 
-bool is_by_tma(const Copy& copy) {
-  const Queue queue = copy.completion.queue;
-  return !copy.completion.immediate() && queue != Queue::CpAsync && queue != Queue::Prefetch && queue != Queue::StAsync;
-}
-
 // A thread for each element, in row-major order.
 static Body stores_to_peer(const Copy& copy, const Team& team, const Lowering& l) {
   int64_t count = 1;
