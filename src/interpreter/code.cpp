@@ -1,6 +1,7 @@
 // From IR to the tree that runs.
 #include "interpreter/code.h"
 
+#include "analysis/collectives.h"
 #include "analysis/waiting_blocks.h"
 #include "interpreter/arithmetic.h"
 #include "ir/cluster.h"
@@ -386,6 +387,7 @@ void Preparer::fill(Step& s, const Stmt& stmt) {
                         s.regions = {region(op.from), region(op.to)};
                         s.nodes = {place(op.im2col.row_block), place(op.im2col.column_block)};
                         s.elements = {element(op.completion.barrier)};
+                        s.once = !(uniformity_ && analysis::is_of_one_thread(stmt, *uniformity_));
                       },
                       [&](const Gemm& op) {
                         s.regions = {region(op.a), region(op.b), region(op.c)}, s.nodes = {node(op.clear)};

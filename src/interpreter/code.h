@@ -97,7 +97,7 @@ struct Step {
   std::vector<RegionCode> regions;
   std::vector<Steps> bodies;
   analysis::ThreadSet set;      // the threads that execute it together
-  bool once = false;            // Store, Atomic, Expect: one time for all of them
+  bool once = false;            // Store, Atomic, Expect, Copy: one time for all of them
   bool jumps = false;           // a Break, Continue or Return may leave it
   bool jumps_inside = false;    // loops: one may leave the body
   bool per_thread = false;      // a tile op on local buffers: every thread on its own

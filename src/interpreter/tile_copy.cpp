@@ -263,7 +263,7 @@ void Strand::check_apart(const Step& s, const Box& from, const Box& to, bool in_
 
 void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
   if (op.completion.queue == ir::Queue::Prefetch) return;
-  collective(s, mask, [&](int64_t lane) {
+  const auto copy = [&](int64_t lane) {
     Box to = box(s.regions[1], mask, lane, op.combine != ir::Combine::None);
     if (op.im2col.present()) {
       copy_im2col(op, s, to, mask, lane);
@@ -283,7 +283,11 @@ void Strand::execute(const ir::Copy& op, const Step& s, Mask mask) {
     }
     // The bytes of the tile, which are those on chip, also where a part is out of bounds.
     complete(block_, s.elements[0], bytes_of(to.buffer->type, to.count()), mask);
-  });
+  };
+  if (s.once)
+    collective(s, mask, copy);
+  else
+    copy(-1);  // by the thread that the program chose
 }
 
 // Without a barrier the blocks meet before, when nobody uses any more what lies there, and after.

@@ -1,5 +1,6 @@
 #include "passes/lower/strands.h"
 
+#include "analysis/collectives.h"
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
@@ -91,6 +92,7 @@ class Cut {
       return;
     }
     const bool once = s.as<Expect>() && u_.is_uniform_control(s);
+    if (analysis::is_of_one_thread(s, u_)) return out.push_back(s);
     if (!once && (effects_of(s).scope != Scope::Collective || s.as<SetRegisters>())) return out.push_back(s);
     if (is_tile_op(s) && touches_own_memory(s) && !s.as<Map>()) return out.push_back(s);  // each thread on its own
     refuse_own(s);

@@ -1,5 +1,6 @@
 #include "passes/lower/threads.h"
 
+#include "analysis/collectives.h"
 #include "ir/cluster.h"
 #include "ir/match.h"
 #include "passes/lower/hazards.h"
@@ -187,8 +188,10 @@ class Block {
     std::vector<Expr> zero(l_.buffer(root).rank(), constant(0));
     return u_.is_uniform(load(root, zero, l_.buffer(root).type), at);
   }
+  // Tile ops of each thread that comes to them.
+  bool is_of_thread(const Stmt& s) const { return touches_thread_memory(s) || analysis::is_of_one_thread(s, u_); }
   bool is_point(const Stmt& s) const {  // where all threads must have arrived
-    if (is_tile_op(s)) return !touches_thread_memory(s);
+    if (is_tile_op(s)) return !is_of_thread(s);
     return s.as<Sync>() || s.as<Shuffle>() || s.as<Vote>() || s.as<Wait>();
   }
   // What has no meaning where copies and products are done at once.
@@ -252,7 +255,7 @@ class Block {
 
   void stmt(const Stmt& s, const Context& c) {
     if (is_idle(s)) return;
-    if (is_tile_op(s) && !touches_thread_memory(s)) return tile_op(s, c);
+    if (is_tile_op(s) && !is_of_thread(s)) return tile_op(s, c);
     if (const auto* n = s.as<Sync>()) return sync(*n, s, c);
     if (const auto* n = s.as<Wait>()) return wait(*n, s, c);
     if (const auto* n = s.as<Shuffle>()) return shuffle(*n, s, c);
@@ -284,7 +287,7 @@ class Block {
     hazards_.add(s);
     for (const Stmt& x : with_places(expanded({s}), true)) run_.push_back(x);
   }
-  // Tile ops on a thread's own memory become the thread's loops.
+  // Tile ops of a thread become its loops.
   Body expanded(const Body& code) {
     return rewrite(code, [&](const Stmt& s) -> std::optional<Body> {
       if (is_idle(s)) return Body{};
@@ -348,18 +351,17 @@ class Block {
       return {};
     });
     out.insert(out.end(), code.begin(), code.end());
+    if (const auto* n = s.as<Copy>()) land(n->completion.barrier, n->to, out);
+    if (const auto* n = s.as<Gemm>()) land(n->completion.barrier, {}, out);
     return out;
   }
   void tile_op(const Stmt& s, const Context& c) {
     flush(c);
     const bool has_points = s.as<Map>();  // each of which has a thread
-    const Stmt op = has_points ? with_exprs(s, [&](const Expr& e) { return of_first(e); }) : of_first(Body{s})[0];
-    append(lowered(op));
-    if (const auto* n = op.as<Copy>()) landed(n->completion.barrier, n->to);
-    if (const auto* n = op.as<Gemm>()) landed(n->completion.barrier, {});
+    append(lowered(has_points ? with_exprs(s, [&](const Expr& e) { return of_first(e); }) : of_first(Body{s})[0]));
   }
   // An asynchronous op is done as soon as it is begun; its barrier then has the bytes.
-  void landed(const Element& barrier, const Region& to) {
+  void land(const Element& barrier, const Region& to, Body& out) {
     if (!barrier.valid()) return;
     Expr bytes = wide(0);
     if (to.valid()) {
@@ -367,7 +369,7 @@ class Block {
       for (const Expr& e : to.extent) bytes = mul(bytes, widen(e));
       bytes = binary(BinaryOp::FloorDiv, bytes, wide(8));
     }
-    append(guard_accesses(Body{l_.make(Expect{barrier, neg(bytes), false})}, l_));
+    for (Stmt& s : guard_accesses(Body{l_.make(Expect{barrier, neg(bytes), false})}, l_)) out.push_back(std::move(s));
   }
   // Point p of a Map, in row-major order, belongs to thread p mod T.
   Body map(const Map& n) {

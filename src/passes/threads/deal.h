@@ -15,6 +15,7 @@ struct Team {
   std::optional<int64_t> barrier = 0;  // the number of theirs: 0 is that of the block; none: none is left
   ir::Expr group = {};  // int32, of this thread's warpgroup among them, as a value that is the same for a warp's lanes
   bool in_line = true;  // the block's threads lie along x alone
+  bool alone = false;   // control lets only one of them by: it is the one that does what one does for all
 };
 
 // The element at hand, inside the loops over registers.

@@ -6,6 +6,7 @@
 #include "analysis/slope.h"
 #include "analysis/slots_apart.h"
 #include "analysis/thread_index.h"
+#include "analysis/value_at.h"
 #include "ir/any_in.h"
 #include "ir/effects.h"
 #include "ir/jumps.h"
@@ -127,8 +128,9 @@ class SyncPlacer {
         bound_(bound_vars(launch.body)),
         used_(used_vars(launch.body)),
         own_(launch),
+        names_(analysis::names_in(launch.body)),
         alike_(alike_stores(p, launch, u)),
-        boxes_(warp_boxes(p, launch, placement)) {
+        boxes_(warp_boxes(p, launch, placement, u)) {
     walk(launch.body, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list)
         if (e.region.valid() && e.access != Access::Order) {
@@ -190,7 +192,8 @@ class SyncPlacer {
       t.root = t.buffer = p_.root(n->barrier.buffer);
       t.of_thread = !u_.is_uniform_control(s), t.by = by, t.waits = true;
     }
-    if (const auto* n = s.as<Copy>(); u_.is_uniform_control(s) && (is_begun_here(s) || (n && is_by_tma(*n)))) {
+    if (const auto* n = s.as<Copy>();
+        u_.is_uniform_control(s) && (is_begun_here(s) || (n && analysis::is_by_tma(*n)))) {
       Touch& t = out.emplace_back();
       t.by = by, t.begins = true, t.answered = !n || n->completion.barrier.valid();
     }
@@ -228,7 +231,7 @@ class SyncPlacer {
     });
     const auto* branch = s.as<If>();
     if (!branch || !branch->else_body.empty()) return;
-    if (const auto one = analysis::only_thread(branch->condition, launch_))
+    if (const auto one = analysis::only_thread(branch->condition, launch_, by, &names_))
       for (size_t i = own; i < out.size(); ++i)
         if (out[i].of_thread && !out[i].waits) out[i].once_by = *one;
   }
@@ -776,6 +779,7 @@ class SyncPlacer {
   const NamedBarriers& named_;
   const std::set<VarId> bound_, used_;
   const analysis::OwnElements own_;
+  const Substitution names_;
   const std::set<StmtId> alike_;
   const std::map<BufferId, WarpBox> boxes_;
   std::set<BufferId> async_, landing_;  // what asynchronous operations touch, and what of it they write

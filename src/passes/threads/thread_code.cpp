@@ -1,6 +1,7 @@
 #include "passes/threads/thread_code.h"
 
 #include "analysis/accessed.h"
+#include "analysis/collectives.h"
 #include "ir/cluster.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
@@ -35,12 +36,14 @@ class ThreadCode {
            .placement = placement,
            .registers = {},
            .changed = changed_roots(l.launch.body, tiles),
-           .warp_boxes = warp_boxes(tiles, l.launch, placement)},
+           .warp_boxes = warp_boxes(tiles, l.launch, placement, u)},
         barriers_(barriers),
         alike_(alike_stores(tiles, l.launch, u)),
         used_(used_buffers(l.launch.body)) {
     walk(l.launch.body, [&](const Stmt& s) {
       if (const auto* g = s.as<Gemm>(); g && placement.choice_of(s).wgmma) products_.insert(g->c.buffer);
+      if (const auto* n = s.as<Copy>(); n && n->completion.queue == Queue::BulkStore)
+        stores_alone_ = stores_alone_ || analysis::is_of_one_thread(s, u_);
     });
   }
 
@@ -201,14 +204,17 @@ class ThreadCode {
   }
   static bool is_elected(const Role* n) { return n && n->body.size() == 1 && n->body[0].as<Elect>(); }
 
+  static Team alone(Team team) {
+    team.alone = true;
+    return team;
+  }
+  Team who_comes(const Stmt& s, const Team& team) const { return u_.is_uniform_control(s) ? team : alone(team); }
+
   Body statement(const Stmt& s, const Team& team) {
-    if (is_tile_op(s)) return tile_op(s, team);
-    if (s.as<Expect>()) {
-      const Body code = guard_accesses({s}, l_);
-      return u_.is_uniform_control(s) ? by_one_thread(code, team, l_) : code;
-    }
-    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return bulk_group({s}, team);
-    if (const auto* n = s.as<Drain>()) return drain(*n, s, team);
+    if (is_tile_op(s)) return tile_op(s, analysis::is_of_one_thread(s, u_) ? alone(team) : team);
+    if (s.as<Expect>()) return by_one_thread(guard_accesses({s}, l_), who_comes(s, team), l_);
+    if (const auto* n = s.as<Commit>(); n && n->queue == Queue::BulkStore) return bulk_group({s}, who_comes(s, team));
+    if (const auto* n = s.as<Drain>()) return drain(*n, s, who_comes(s, team));
     if (const auto* n = s.as<Commit>(); n && n->queue == Queue::Wgmma) c_.open.commit();
     if (s.as<Assume>()) {
       l_.intervals.assume(s.as<Assume>()->condition);
@@ -310,8 +316,11 @@ class ThreadCode {
   }
 
   // Groups of bulk stores are a thread's: where warps bring tiles away, each warp has groups of its own.
+  // Groups are a thread's own: where threads of the program's choice store, all close theirs and wait for them.
   Body bulk_group(Body body, const Team& team) const {
-    return c_.warp_boxes.empty() ? by_one_thread(std::move(body), team, l_) : by_each_warp(std::move(body), l_);
+    if (stores_alone_) return body;
+    return c_.warp_boxes.empty() || team.alone ? by_one_thread(std::move(body), team, l_)
+                                               : by_each_warp(std::move(body), l_);
   }
   Body drain(const Drain& n, const Stmt& s, const Team& team) {
     if (n.queue == Queue::BulkStore) return bulk_group({s}, team);
@@ -570,6 +579,7 @@ class ThreadCode {
   const std::set<BufferId> used_;
   std::set<BufferId> products_;  // fragments that wgmma adds to
   Team block_;
+  bool stores_alone_ = false;    // a thread of the program's choice asks TMA for a store
   int copy_loops_ = 0;           // how deep loops around copies by cp.async of threads are here
   bool streams_ = false;         // loads of several turns of a loop are on their way together
   bool copies_at_once_ = false;  // a store of the queue cp_async has become a plain one

@@ -119,6 +119,7 @@ Body lower_for_thread(const Copy& copy, const Stmt& s, const Team& team, Collect
 Body by_each_warp(Body body, const Lowering& l) { return {l.make(Elect{std::move(body)})}; }
 
 Body by_one_thread(Body body, const Team& team, const Lowering& l) {
+  if (team.alone) return body;
   const Stmt elected = l.make(Elect{std::move(body)});
   if (team.count <= kWarpThreads) return {elected};
   if (team.in_line) return {l.make(Role{team.begin, team.begin + kWarpThreads, {elected}})};

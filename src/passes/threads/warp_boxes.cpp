@@ -1,5 +1,6 @@
 #include "passes/threads/warp_boxes.h"
 
+#include "analysis/collectives.h"
 #include "analysis/panels.h"
 #include "analysis/tma.h"
 #include "ir/effects.h"
@@ -26,7 +27,9 @@ struct Uses {
 
 class WarpBoxes {
  public:
-  WarpBoxes(const ProgramTables& p, const Launch& launch, const Placement& placement) : p_(p), placement_(placement) {
+  WarpBoxes(const ProgramTables& p, const Launch& launch, const Placement& placement,
+            const analysis::Uniformity& threads)
+      : p_(p), placement_(placement), threads_(threads) {
     for (const Buffer& b : p_.buffers)
       if (b.is_view()) uses_[b.root].others = true;
     walk(launch.body, [&](const Stmt& s) {
@@ -65,7 +68,8 @@ class WarpBoxes {
       const auto* map = s.as<Map>();
       const auto* store = map && map->body.size() == 1 ? map->body[0].as<Store>() : nullptr;
       const auto* copy = s.as<Copy>();
-      const bool leaves = copy && copy->completion.queue == Queue::BulkStore;
+      const bool leaves =
+          copy && copy->completion.queue == Queue::BulkStore && !analysis::is_of_one_thread(s, threads_);
       const auto* loop = s.as<For>();
       bool around = false;  // it has statements of its own
       if (!map) {
@@ -241,14 +245,16 @@ class WarpBoxes {
 
   const ProgramTables& p_;
   const Placement& placement_;
+  const analysis::Uniformity& threads_;
   bool keeps_order_ = false;  // of stores, which is a thread's
   std::map<BufferId, Uses> uses_;
 };
 
 }  // namespace
 
-std::map<BufferId, WarpBox> warp_boxes(const ProgramTables& program, const Launch& launch, const Placement& placement) {
-  return WarpBoxes(program, launch, placement).run();
+std::map<BufferId, WarpBox> warp_boxes(const ProgramTables& program, const Launch& launch, const Placement& placement,
+                                       const analysis::Uniformity& threads) {
+  return WarpBoxes(program, launch, placement, threads).run();
 }
 
 }  // namespace tilewright::passes

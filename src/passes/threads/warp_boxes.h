@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "analysis/uniformity.h"
 #include "passes/threads/placement.h"
 
 namespace tilewright::passes {
@@ -21,6 +22,6 @@ struct WarpBox {
 // than multiply: what a warp has written it brings away itself, and waits for nobody. Elsewhere, and where stores keep
 // their order, the role's threads meet, and one copies for all.
 std::map<ir::BufferId, WarpBox> warp_boxes(const ir::ProgramTables& program, const ir::Launch& launch,
-                                           const Placement& placement);
+                                           const Placement& placement, const analysis::Uniformity& threads);
 
 }  // namespace tilewright::passes
