@@ -8,10 +8,10 @@ using namespace ir;
 
 namespace {
 
-// Of a tile of one dimension, which nothing swizzles: all of it, or the longest box of which it is made so that each
-// begins where one may.
+// Of a tile of one dimension, or a row of one, which nothing swizzles: all of it, or the longest box of which it is
+// made so that each begins where one may.
 int64_t box_of_vector(const Buffer& b) {
-  const int64_t elements = constant_int(b.shape[0]).value_or(0), bytes = b.type.bits / 8;
+  const int64_t elements = constant_int(b.shape.back()).value_or(0), bytes = b.type.bits / 8;
   if (elements <= 0 || elements * bytes % kNarrowestPanel != 0) return 0;
   if (elements <= kMaxBox) return elements;
   for (int64_t box = kMaxBox; box * bytes >= kSharedAlignment; --box)
@@ -25,6 +25,11 @@ bool is_plain(const Buffer& b) {
 }
 
 }  // namespace
+
+bool comes_by_rows(const Buffer& b) {
+  const int64_t row = constant_int(b.shape.back()).value_or(0) * b.type.bits / 8;
+  return b.rank() > 1 && is_plain(b) && row > 0 && row % kSharedAlignment == 0;
+}
 
 bool may_have_layout(const ProgramTables& p, BufferId id) {
   return is_plain(p.buffer(id)) &&
@@ -46,6 +51,7 @@ int64_t panel_span(const ProgramTables& p, BufferId id) {
 
 int64_t box_columns(const Buffer& b) {
   if (b.rank() == 1) return is_plain(b) ? box_of_vector(b) : 0;
+  if (b.panel == kNarrowestPanel) return comes_by_rows(b) ? box_of_vector(b) : 0;
   const int64_t panel = panel_span(b) * 8 / b.type.bits;
   if (panel == 0 || constant_int(b.shape[b.rank() - 2]) != 1) return panel;
   const int64_t columns = constant_int(b.shape.back()).value_or(0);

@@ -24,6 +24,10 @@ constexpr int64_t kMaxBox = 256;
 int64_t box_columns(const ir::ProgramTables& program, ir::BufferId id);
 int64_t box_columns(const ir::Buffer& seen_through_no_views);
 
+// Whether TMA may bring rows of a tile one by one, wherever they are: those lie one after the other, unswizzled, in a
+// tile whose panels are the narrowest.
+bool comes_by_rows(const ir::Buffer& seen_through_no_views);
+
 // Whether nothing but the code of threads says how the buffer lies in memory.
 bool may_have_layout(const ir::ProgramTables& program, ir::BufferId id);
 

@@ -29,6 +29,11 @@ bool may_leave_coordinates(const Expr& e) {
   return leaves_32_bits(e) || (!e->type.is_signed() && e->type.bits >= 32);
 }
 
+bool begins_between_eights(const Region& shared, const ProgramTables& p) {
+  const size_t rank = shared.min.size();
+  return rank > 1 && !is_multiple(shared.min[rank - 2], 8, p);
+}
+
 // Of a copy whose side on chip is `shared`, a part of tile `s`, of whose rows a box has `panel` elements.
 std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int64_t panel, const ProgramTables& p) {
   const bool loads = p.buffer(copy.from.buffer).space == Space::Global;
@@ -75,7 +80,7 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   const bool ends = first && columns && *first + *columns == constant_int(s.shape.back());
   if (!first || !columns || *first % panel != 0 || (*columns % panel != 0 && !ends))
     return fmt::format("it moves part of a panel of '{}'", s.name);
-  if (rank > 1 && !is_multiple(shared.min[rank - 2], 8, p))
+  if (s.panel != kNarrowestPanel && begins_between_eights(shared, p))
     return fmt::format("it begins between eights of rows of '{}'", s.name);
   if (constant_int(global.extent.back()) != constant_int(shared.extent.back()))
     return fmt::format("rows of '{}' are not along its last dimension", g.name);
@@ -99,6 +104,13 @@ std::string tma_misfit(const Copy& copy, const ProgramTables& p) {
   return misfit(copy, shared, p.buffer(shared.buffer), box_columns(p, shared.buffer), p);
 }
 
+bool wants_rows(const Copy& copy, const ProgramTables& p) {
+  const Region& shared = p.buffer(copy.from.buffer).space == Space::Global ? copy.to : copy.from;
+  const Buffer& b = p.buffer(shared.buffer);
+  return may_have_layout(p, shared.buffer) && comes_by_rows(b) &&
+         (begins_between_eights(shared, p) || is_one_run(copy, b, p));
+}
+
 std::string tma_misfit_as_row(const Copy& copy, const ProgramTables& p) {
   Buffer row = p.buffer(copy.to.buffer);
   row.shape.insert(row.shape.begin(), constant(i32, int64_t{1}));
@@ -115,6 +127,8 @@ bool is_one_run(const Copy& c, const Buffer& to, const ProgramTables& p) {
   if (from.is_view() || from.address || from.offset || !from.strides.empty() || begins_anywhere(from) || to.is_view() ||
       to.layout.kind != LayoutHint::None)
     return false;
+  // A bulk copy knows neither panels nor their swizzle.
+  if (to.memory && (to.memory->swizzle().bits != 0 || to.memory->dims().back().size() != 1)) return false;
   const auto row = from.shape.empty() ? std::nullopt : constant_int(from.shape.back());
   if (!row || *row <= kMaxBox || *row * from.type.storage_bits() % (kStrideBytes * 8) != 0) return false;
   if (constant_int(c.from.min.back()) != 0 || constant_int(c.from.extent.back()) != row) return false;

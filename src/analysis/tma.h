@@ -16,6 +16,9 @@ std::string tma_misfit(const ir::Copy& copy, const ir::ProgramTables& program);
 // Why it does not bring all of a tile of one dimension that is a row of a matrix of slots.
 std::string tma_misfit_as_row(const ir::Copy& copy, const ir::ProgramTables& program);
 
+// Whether a copy by TMA asks for rows of its tile that lie one after the other (panels.h).
+bool wants_rows(const ir::Copy& copy, const ir::ProgramTables& program);
+
 // Whether both sides of a copy from global memory to a tile in shared memory are one run of bytes each, of whole pieces
 // of 16: all of a row that is longer than a box. One bulk copy brings it, which knows no bounds (PTX ISA,
 // cp.async.bulk). `to`: a tile that takes the place of what the copy fills.

@@ -1,6 +1,7 @@
 #include "passes/tile/narrow_panels.h"
 
 #include "analysis/panels.h"
+#include "analysis/tma.h"
 #include "analysis/uniformity.h"
 #include "analysis/warp_grid.h"
 #include "ir/number_statements.h"
@@ -58,12 +59,24 @@ std::map<StmtId, Gemm> gemms_of(const Launch& launch, const analysis::Uniformity
   return out;
 }
 
+// Tiles of whose rows the program's own copies bring one, or some that a panel does not begin with.
+void leave_rows(TileProgram& program) {
+  for (Launch& launch : program.launches)
+    walk(launch.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      if (!copy || !analysis::is_by_tma(*copy) || !analysis::wants_rows(*copy, program)) return;
+      const bool loads = program.buffer(copy->from.buffer).space == Space::Global;
+      program.buffers[(loads ? copy->to : copy->from).buffer.index].panel = analysis::kNarrowestPanel;
+    });
+}
+
 int64_t row_bytes(const Buffer& b) { return constant_int(b.shape.back()).value_or(0) * b.type.bits / 8; }
 
 }  // namespace
 
 void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
   if (!target.has.wgmma) return;
+  leave_rows(program);
   for (Launch& launch : program.launches) {
     number_statements(launch);
     const analysis::Uniformity uniformity(program, launch);
