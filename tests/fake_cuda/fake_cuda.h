@@ -1,5 +1,6 @@
 // What the stand-in for libcuda.so.1 (fake_cuda.cpp) records of the calls it gets, and how a test tells it to fail. Its
-// device memory is the process's own, so copies really copy; its kernels do nothing but be counted.
+// device memory is the process's own, so copies really copy; its kernels do nothing but be counted, or run on the host
+// where the stand-in host_nvrtc.cpp compiled them.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -119,9 +119,15 @@ def check(library, program, text, expected, engine):
         library.run(text, name, arch, arguments)
         if program.refused:
             raise Finding("called", f"although a shape or a grid leaves its type ({program.refused})")
+    except DeviceLost as why:
+        if name != "host":
+            raise
+        raise Finding("fault", str(why)) from None
     except Refused as why:
         if program.refused and why.code == program.refused:
             return None
+        if name == "host" and why.code == "TW8003" and "this host has no " in why.text:
+            return why.text.partition("error: ")[2].partition("\n")[0]
         if may_refuse(why.code) or (program.unreached and why.code == "TW6012"):
             return why.code + " " + why.message
         raise Finding(why.code, why.text) from None

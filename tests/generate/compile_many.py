@@ -25,8 +25,11 @@ class Level:
     most: int
 
 
+# What C++ leaves undefined, -fwrapv or not, ends the process.
+CHECKED = ("-O0", "-fsanitize=shift,integer-divide-by-zero,bounds,float-cast-overflow", "-fsanitize-undefined-trap-on-error")
 # By the word behind "cpu:". The first is the one without: four times as fast as "optimized".
-LEVELS = {"quick": Level("g++", ("-O0",), 24), "optimized": Level("g++", (), 4), "clang++": Level("clang++", (), 4)}
+LEVELS = {"quick": Level("g++", ("-O0",), 24), "optimized": Level("g++", (), 4), "checked": Level("g++", CHECKED, 24),
+          "clang++": Level("clang++", (), 4)}  # fmt: skip
 
 ASK = r"""
 #include <stdio.h>

@@ -55,15 +55,25 @@ class DeviceLost(Exception):
 _DRIVER_FAILED = "TW8104"  # a call of the driver's, which after a kernel that failed is every call
 
 
+# A driver and an NVRTC whose kernels run on the host, and tell what is undefined in C++ (tests/fake_cuda/device.h).
+_HOST_DEVICE = {"TILEWRIGHT_LIBCUDA": "libfake_cuda.so", "TILEWRIGHT_NVRTC": "libhost_nvrtc.so"}
+
+
+def stand_in():
+    """From now on this process has no other device than the host."""
+    for variable, name in _HOST_DEVICE.items():
+        os.environ[variable] = str(ROOT / "build/release/tests" / name)
+
+
 class Device:
     """Memory of device 0, by CUDA's driver."""
 
     def __init__(self):
-        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.driver = ctypes.CDLL(os.environ.get("TILEWRIGHT_LIBCUDA", "libcuda.so.1"))
         context = ctypes.c_void_p()
         self._check(self.driver.cuInit(0), "cuInit")
         self._check(self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "cuDevicePrimaryCtxRetain")
-        self._check(self.driver.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+        self._check(self.driver.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
 
     def _check(self, result, what):
         if result:
@@ -145,6 +155,9 @@ class Library:
         if engine == "cpu":
             choose_compiler(arch)
             arch = ""
+        if engine == "host":
+            stand_in()
+            engine = "cuda"
         program, kernel = self.parse(text), ctypes.c_void_p()
         try:
             self._check(self.lib.tw_compile(program, engine.encode(), arch.encode(), ctypes.byref(kernel)))

@@ -288,7 +288,7 @@ def parser_of(description, default_engines):
     parser.add_argument("--seeds", default="1..100", help="1..1000: which programs")
     parser.add_argument("--seconds", type=float, default=0, help="start nothing new after so long")
     parser.add_argument("--grace", type=float, default=1e9, help="seconds after which what still runs then is dropped, and counted")
-    parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda; cpu:optimized, cpu:clang++; cuda/5: every fifth seed")
+    parser.add_argument("--engines", default=default_engines, help=default_engines + ",cuda,host:sm_90a; cpu:optimized, cpu:checked, cpu:clang++; cuda/5: every fifth seed")
     parser.add_argument("--jobs", type=int, default=0, help="worker processes; else one a processor, eight with engine cpu, which waits for compilers")
     parser.add_argument("--size", type=float, default=1.0, help="about how many statements, beside the usual")
     parser.add_argument("--timeout", type=float, default=30, help="seconds of processor time that one engine may take for a program")
@@ -311,6 +311,9 @@ def finish(options):
     levels = [name.partition(":")[2] or "quick" for name in options.engines if name.startswith("cpu")]
     if missing := [level for level in levels if level not in available()]:
         raise SystemExit(f"no compiler for cpu:{missing[0]}; there are {', '.join(available())}")
+    kinds = {name.partition(":")[0] for name in options.engines}
+    if "host" in kinds and kinds & {"cuda", "nvrtc"}:
+        raise SystemExit("a process has one driver and one NVRTC: the host's, or a device's")
     compiled = bool(levels)
     options.jobs = options.jobs or os.cpu_count() * (8 if compiled else 1)
     options.library = str(options.library or library.find_library())

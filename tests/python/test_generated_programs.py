@@ -22,9 +22,10 @@ def run(script, engines, *options):
 
 
 GPUS = "simulator:sm_80,simulator:sm_90a"
+HOST = "host:sm_90a,host:sm_80/3"
 
 
-@pytest.mark.parametrize("script, engines, last", [("run.py", f"interpreter,{GPUS}", 150), ("run.py", "interpreter,cpu", 24), ("mutate.py", GPUS, 12)])
+@pytest.mark.parametrize("script, engines, last", [("run.py", f"interpreter,{GPUS}", 150), ("run.py", "interpreter,cpu", 24), ("run.py", HOST, 30), ("mutate.py", GPUS, 12)])
 def test_programs_that_are_known(script, engines, last):
     done = run(script, engines, "--seeds", f"1..{last}")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -37,7 +38,7 @@ def fresh(script, engines, seconds):
     return [line for line in done.stdout.splitlines() if line.startswith("seed ")]
 
 
-@pytest.mark.parametrize("script, engines, seconds", [("run.py", f"interpreter,{GPUS}", 15), ("run.py", "interpreter,cpu", 8), ("mutate.py", GPUS, 15)])
+@pytest.mark.parametrize("script, engines, seconds", [("run.py", f"interpreter,{GPUS}", 15), ("run.py", "interpreter,cpu", 8), ("run.py", HOST, 8), ("mutate.py", GPUS, 15)])
 def test_programs_that_are_fresh(script, engines, seconds):
     """What fresh seeds find was there before the change under test: it is shown as a warning, and is somebody's next
     work. Seeds that were found and mended have tests of their own."""
