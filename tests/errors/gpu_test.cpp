@@ -121,10 +121,10 @@ TEST(GpuErrors, AGemmThatLeavesTheMatrixUnitIsTold) {
     std::string out;
     const WarningSink before = replace_warning_sink([&](const Diagnostic& d) { out += d.to_string(); });
     refusal(
-        fmt::format("program p {{\n  param A: {0}[24, 32]\n  param B: {1}[32, 36]\n  param C: float32[24, 36]\n"
+        fmt::format("program p {{\n  param A: {0}[24, 32]\n  param B: {1}[32, 40]\n  param C: float32[24, 40]\n"
                     "  launch p(bx: 1) threads(tx: 128) {{\n    shared a: {0}[24, 32]\n    shared b: {1}[32, 36]\n"
-                    "    fragment c: float32[24, 36]\n    copy from=A to=a\n    copy from=B to=b\n"
-                    "    gemm a=a b=b c=c clear=true\n    copy from=c to=C\n  }}\n}}\n",
+                    "    fragment c: float32[24, 36]\n    copy from=A to=a\n    copy from=B[0 : 32, 0 : 36] to=b\n"
+                    "    gemm a=a b=b c=c clear=true\n    copy from=c to=C[0 : 24, 0 : 36]\n  }}\n}}\n",
                     a, b));
     replace_warning_sink(before);
     return out;
