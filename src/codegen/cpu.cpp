@@ -261,6 +261,29 @@ class CpuText final : public LaneLoops {
     });
     return found;
   }
+  // Tiles that nothing reads but products to which a subnormal is zero.
+  std::set<BufferId> flushed_tiles(const Launch& launch) const {
+    std::set<BufferId> found, others;
+    walk(launch.body, [&](const Stmt& s) {
+      if (const auto* g = s.as<Gemm>()) {
+        (flushes_subnormals(spec_of(*g)) ? found : others).insert({g->a.buffer, g->b.buffer});
+        others.insert(g->c.buffer);
+      } else if (!s.as<Store>() && !s.as<For>() && !s.as<If>() && !s.as<While>() && !s.as<Role>()) {
+        for (BufferId id : used_buffers({s})) others.insert(id);
+      }
+    });
+    walk_exprs(launch.body, [&](const Expr& e) {
+      if (const auto* n = e.as<Load>()) others.insert(n->buffer);
+      if (const auto* n = e.as<Address>()) others.insert(n->buffer);
+    });
+    std::erase_if(found, [&](BufferId id) {
+      const Buffer& b = program_.buffer(id);
+      const bool viewed =
+          b.is_view() || std::ranges::any_of(program_.buffers, [&](const Buffer& x) { return x.root == id; });
+      return viewed || b.space == Space::Global || b.type != bf16 || others.contains(id);
+    });
+    return found;
+  }
   void gemm(const Gemm& n, const SourceLocation& at) {
     const GemmSpec spec = spec_of(n);
     std::string next;
@@ -504,6 +527,7 @@ class CpuText final : public LaneLoops {
   void block_function(const Launch& launch) {
     const For& grid = *launch.body.front().as<For>();
     launch_ = &launch, strand_ = {0, launch.thread_count(), {}};
+    flushed_ = flushed_tiles(launch);
     meets_ = meets(launch), takes_turns_ = meets_ || passes::has_waits(launch);
     names_.open();
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);

@@ -28,4 +28,22 @@ bool joins_in_vectors(const Expr& e, const Expr& a, const Expr& b) {
   }
 }
 
+Expr extreme_so_far(BinaryOp op, const Expr& total, const Expr& x) {
+  const bool most = op == BinaryOp::Max;
+  auto ordered = [&](BinaryOp compare) { return most ? binary(compare, total, x) : binary(compare, x, total); };
+  const DType word = total->type == f64 ? i64 : i32;
+  const Expr one = bitcast(select(ordered(BinaryOp::Lt), x, total), word), other = bitcast(x, word);
+  const Expr both = binary(most ? BinaryOp::BitAnd : BinaryOp::BitOr, one, other);
+  return select(ordered(BinaryOp::Le), bitcast(both, total->type), total);
+}
+
+std::optional<Extreme> extreme_of(const Expr& e, const Expr& total) {
+  const auto* s = e.as<Select>();
+  const auto* c = s ? s->condition.as<Binary>() : nullptr;
+  if (!c || !total->type.is_float()) return std::nullopt;
+  for (const auto& [op, x] : {std::pair{BinaryOp::Max, c->b}, {BinaryOp::Min, c->a}})
+    if (x->type == total->type && equal(e, extreme_so_far(op, total, x))) return Extreme{op, x};
+  return std::nullopt;
+}
+
 }  // namespace tilewright::ir

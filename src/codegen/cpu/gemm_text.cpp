@@ -453,6 +453,11 @@ std::optional<std::string> gemm_unsupported(DType a, DType b, DType c) {
 
 bool uses_tiles(const GemmSpec& spec) { return choose_kernel(spec, vector_axis(spec)).tiles(); }
 
+bool flushes_subnormals(const GemmSpec& spec) {
+  const GemmStep step = choose_kernel(spec, vector_axis(spec)).step;
+  return step == GemmStep::Bf16Pairs || step == GemmStep::Bf16Tiles;
+}
+
 GemmText gemm_text(const GemmSpec& spec) {
   check_internal(spec.m > 0 && spec.n > 0 && spec.k > 0, "gemm of {} x {} x {}", spec.m, spec.n, spec.k);
   const std::optional<std::string> reason = gemm_unsupported(spec.a, spec.b, spec.c);

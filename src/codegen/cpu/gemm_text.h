@@ -116,6 +116,7 @@ struct GemmText {
   bool updates_elements = false;          // some or all of C is updated element by element
 };
 GemmText gemm_text(const GemmSpec& spec);
-bool uses_tiles(const GemmSpec& spec);  // what its text says of tiles
+bool uses_tiles(const GemmSpec& spec);          // what its text says of tiles
+bool flushes_subnormals(const GemmSpec& spec);  // of its operands: they count as zero
 
 }  // namespace tilewright

@@ -1,5 +1,7 @@
 #include "codegen/cpu/lanes.h"
 
+#include <cmath>
+
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "scalar/convert.h"
@@ -38,10 +40,28 @@ class LaneLoops::Writer {
       text_.line(fmt::format("tw_lanes<{}, {}> {};", storage_type(buffer.type), lanes_,
                              text_.names_.declare(id, buffer.name)));
     }
+    find_quiet(b);
     for (const Stmt& s : b) statement(s);
   }
 
  private:
+  // Scalars of the body that never hold a NaN that signals: an instruction makes what they get.
+  void find_quiet(const Body& b) {
+    quiet_ = locals_;
+    for (size_t known = quiet_.size() + 1; known > quiet_.size();) {
+      known = quiet_.size();
+      walk(b, [&](const Stmt& s) {
+        if (const auto* n = s.as<Store>(); n && !is_quiet(n->value)) quiet_.erase(n->to.buffer);
+      });
+    }
+  }
+  bool is_quiet(const Expr& e) const {
+    if (const auto* n = e.as<Load>()) return quiet_.contains(n->buffer);
+    const auto* n = e.as<Binary>();
+    const auto number = constant_float(e);
+    return (number && !std::isnan(*number)) || (n && (n->op == BinaryOp::Min || n->op == BinaryOp::Max));
+  }
+
   // Then the order of lanes between is free: a vector of words is its even ones and its odd ones, an instruction each.
   bool goes_from_words_to_bytes(const Body& b) const {
     bool words = false, others = false;
@@ -106,8 +126,8 @@ class LaneLoops::Writer {
     const std::string even = value(of(0, s.value)).unrounded, odd = value(of(1, s.value)).unrounded;
     std::set<std::string> pieces;
     const std::string name = function_name(store_text(text_.program_.buffer(s.to.buffer).type, even, pieces));
-    text_.line(
-        fmt::format("tw_write((uint32_t*){}, {}_interleaved({}, {}));", first(s.to.buffer, index), name, even, odd));
+    text_.line(fmt::format("tw_write((uint32_t*){}, {}_interleaved{}({}, {}));", first(s.to.buffer, index), name,
+                           flushed(s.to.buffer), even, odd));
   }
   void let(const Let& n, const Stmt& s) {
     if (!varies(n.value)) return text_.body({s});
@@ -121,7 +141,7 @@ class LaneLoops::Writer {
     text_.line(fmt::format("const auto {} = {};", name, v));
   }
   void store(const Store& n) {
-    const std::string v = bits(n.value, text_.program_.buffer(n.to.buffer).type);
+    const std::string v = bits(n.value, text_.program_.buffer(n.to.buffer).type, flushed(n.to.buffer));
     if (locals_.contains(n.to.buffer))
       text_.line(fmt::format("{} = {};", text_.names_.of(n.to.buffer), v));
     else
@@ -130,14 +150,15 @@ class LaneLoops::Writer {
 
   // ---- values
   // What memory holds of a value, as lanes.
-  std::string bits(const Expr& e, DType type) {
+  std::string bits(const Expr& e, DType type, const char* how = "") {
     if (!varies(e)) return all(type, text_.bits(e));
     if (const auto* n = e.as<Load>()) return row(*n);
     const Text v = value(e);
     if (!is_narrow_float(type)) return v.text;
     std::set<std::string> pieces;
-    return call(function_name(store_text(type, v.unrounded, pieces)), {v.unrounded});
+    return call(function_name(store_text(type, v.unrounded, pieces)) + how, {v.unrounded});
   }
+  const char* flushed(BufferId to) const { return text_.flushed_.contains(to) ? "_flushed" : ""; }
   std::string all(DType type, const std::string& bits) const {
     return fmt::format("tw_all<{}>(({})({}))", lanes_, storage_type(type), bits);
   }
@@ -190,8 +211,11 @@ class LaneLoops::Writer {
     return out;
   }
   Text binary(const Binary& n) {
-    if (n.op == BinaryOp::Min || n.op == BinaryOp::Max)
-      return function_of({n.a, n.b}, c_name(n.op == BinaryOp::Min ? Function::Min : Function::Max, f32));
+    if (n.op == BinaryOp::Min || n.op == BinaryOp::Max) {
+      const std::string name(c_name(n.op == BinaryOp::Min ? Function::Min : Function::Max, f32));
+      const bool a = is_quiet(n.a), b = is_quiet(n.b);
+      return function_of({n.a, n.b}, a || b ? fmt::format("{}<{}, {}>", name, a, b) : name);
+    }
     const Text a = value(n.a), b = value(n.b);
     if (n.op == BinaryOp::And) return text_.binary(BinaryOp::BitAnd, i32, a, b);
     if (n.op == BinaryOp::Or) return text_.binary(BinaryOp::BitOr, i32, a, b);
@@ -224,6 +248,7 @@ class LaneLoops::Writer {
   std::set<VarId> values_;     // names of lanes
   std::set<VarId> indices_;    // names of integers that count with the lane
   std::set<BufferId> locals_;  // scalars of the body: lanes
+  std::set<BufferId> quiet_;   // of these
 };
 
 void LaneLoops::lane_loop(const For& n) {

@@ -12,6 +12,8 @@ class LaneLoops : public CReports {
   void lane_loop(const ir::For& n);
   bool uses_lanes() const { return uses_lanes_; }
 
+  std::set<ir::BufferId> flushed_;  // tiles that may hold zeros for subnormals
+
  private:
   class Writer;
   bool uses_lanes_ = false;

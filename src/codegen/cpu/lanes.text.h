@@ -146,13 +146,16 @@ template <int n>
 [[gnu::always_inline]] static inline tw_lanes<float, n> abs_f32(tw_lanes<float, n> x) {
   return tw_each<float, n>([](tw_f32s a) { return (tw_f32s)((tw_u32s)a & 0x7fffffffu); }, x);
 }
-template <int n>
+// `a_quiet`, `b_quiet`: that operand is none that signals, as an instruction has made it.
+template <bool a_quiet = false, bool b_quiet = false, int n>
 [[gnu::always_inline]] static inline tw_lanes<float, n> min_f32(tw_lanes<float, n> a, tw_lanes<float, n> b) {
-  return tw_each<float, n>([](tw_f32s x, tw_f32s y) { return TW_RANGE(4, TW_QUIET(x), TW_QUIET(y)); }, a, b);
+  return tw_each<float, n>(
+      [](tw_f32s x, tw_f32s y) { return TW_RANGE(4, a_quiet ? x : TW_QUIET(x), b_quiet ? y : TW_QUIET(y)); }, a, b);
 }
-template <int n>
+template <bool a_quiet = false, bool b_quiet = false, int n>
 [[gnu::always_inline]] static inline tw_lanes<float, n> max_f32(tw_lanes<float, n> a, tw_lanes<float, n> b) {
-  return tw_each<float, n>([](tw_f32s x, tw_f32s y) { return TW_RANGE(5, TW_QUIET(x), TW_QUIET(y)); }, a, b);
+  return tw_each<float, n>(
+      [](tw_f32s x, tw_f32s y) { return TW_RANGE(5, a_quiet ? x : TW_QUIET(x), b_quiet ? y : TW_QUIET(y)); }, a, b);
 }
 // NaN where one of the two is: b, if it is b.
 [[gnu::always_inline]] static inline tw_f32s tw_keep_nan(tw_f32s r, tw_f32s a, tw_f32s b) {
@@ -299,6 +302,28 @@ template <int n>
           return tw_but_nan(bits + 0x7fffu + (bits >> 16 & 1u), x, 0x7fff0000u);
         };
         return rounded(a) >> 16 | (rounded(b) & 0xffff0000u);
+      },
+      even, odd);
+}
+// The same, but a subnormal may become zero; for processors with AVX512-BF16.
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<uint16_t, n> store_bf16_flushed(tw_lanes<float, n> x) {
+  if constexpr (n == 16)
+    return {TW_INSTRUCTION(tw_16_words, "vcvtneps2bf16 %1, %0", "v"(x.v))};
+  else if constexpr (n == 32)
+    return {TW_INSTRUCTION(tw_32_words, "vcvtne2ps2bf16 %2, %1, %0", "v"(x.hi.v), "v"(x.lo.v))};
+  else
+    return {store_bf16_flushed(x.lo), store_bf16_flushed(x.hi)};
+}
+template <int n>
+[[gnu::always_inline]] static inline tw_lanes<uint32_t, n> store_bf16_interleaved_flushed(tw_lanes<float, n> even,
+                                                                                          tw_lanes<float, n> odd) {
+  return tw_each<uint32_t, n>(
+      [](tw_f32s a, tw_f32s b) {
+        const tw_32_words in_turns = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+        const tw_32_words words = store_bf16_flushed(tw_lanes<float, 32>{{a}, {b}}).v;
+        return TW_INSTRUCTION(tw_u32s, "vpermw %2, %1, %0", "v"(in_turns), "v"(words));
       },
       even, odd);
 }

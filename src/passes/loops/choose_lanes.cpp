@@ -1,8 +1,11 @@
 #include "passes/loops/choose_lanes.h"
 
+#include <limits>
+
 #include "analysis/element_offset.h"
 #include "analysis/locals.h"
 #include "analysis/slope.h"
+#include "ir/joins.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "scalar/convert.h"
@@ -295,6 +298,8 @@ class Question {
 };
 
 constexpr const char* kRunningRow = "a row that all turns join";
+// Lanes of maxima that are under way at a time: two vectors a cycle, which take four.
+constexpr int64_t kLanesUnderWay = 128;
 
 class Chooser {
  public:
@@ -376,7 +381,7 @@ class Chooser {
       if (s == scalars.end()) return std::nullopt;
       return Body{make_stmt(Store{{s->second, {}}, n->value}, x->location)};
     });
-    each.body.push_back(make_stmt(std::move(inner), at));
+    for (Stmt& s : in_chains(std::move(inner), lanes, at)) each.body.push_back(std::move(s));
     for (const auto& [id, index] : rows)
       each.body.push_back(make_stmt(Store{{id, index}, load(scalars[id], {}, program_.buffer(id).type)}, at));
 
@@ -389,6 +394,44 @@ class Chooser {
     }
     each.lanes = this->lanes(each);
     return make_stmt(std::move(each), at);
+  }
+  // A maximum or minimum of all turns, in several that do not wait for each other. They begin with what counts for
+  // nothing, so that none is ever NaN, and meet the row at the end.
+  Body in_chains(For turns, int64_t lanes, LocationId at) {
+    const auto* store = turns.body.size() == 1 ? turns.body[0].as<Store>() : nullptr;
+    const auto count = constant_int(turns.extent);
+    if (!store || !store->to.indices.empty() || !count || program_.buffer(store->to.buffer).type != f32)
+      return {make_stmt(std::move(turns), at)};
+    const Expr total = load(store->to.buffer, {}, f32);
+    const auto extreme = extreme_of(store->value, total);
+    int64_t chains = std::max<int64_t>(1, kLanesUnderWay / lanes);
+    while (chains > 1 && *count % chains != 0) chains /= 2;
+    if (!extreme || chains == 1 || *count == chains) return {make_stmt(std::move(turns), at)};
+    const double infinity = std::numeric_limits<double>::infinity();
+    Body out;
+    For some = turns;
+    some.var = program_.new_var(program_.var(turns.var).name, program_.var(turns.var).type);
+    some.begin = constant(turns.begin->type, int64_t{0}), some.body.clear();
+    some.extent = constant(turns.extent->type, *count / chains);
+    std::vector<Expr> parts;
+    for (int64_t c = 0; c < chains; ++c) {
+      Buffer b = program_.buffer(store->to.buffer);
+      b.name += "_part";
+      const BufferId id = program_.new_buffer(std::move(b));
+      parts.push_back(load(id, {}, f32));
+      const DType type = program_.var(some.var).type;
+      const Expr turn = add(cast(turns.begin, type), ir::sum({{chains, var(some.var, type)}}, c, type));
+      const Expr x = substitute(extreme->x, {{turns.var, turn}});
+      out.push_back(make_stmt(Store{{id, {}}, constant(f32, extreme->op == BinaryOp::Max ? -infinity : infinity)}, at));
+      some.body.push_back(make_stmt(Store{{id, {}}, binary(extreme->op, parts.back(), x)}, turns.body[0]->location));
+    }
+    out.push_back(make_stmt(std::move(some), at));
+    Expr joined = parts[0];
+    for (size_t c = 1; c < parts.size(); ++c) joined = binary(extreme->op, joined, parts[c]);
+    const Element first = {parts[0].as<Load>()->buffer, {}};
+    out.push_back(make_stmt(Store{first, joined}, at));
+    out.push_back(make_stmt(Store{store->to, extreme_so_far(extreme->op, total, parts[0])}, at));
+    return out;
   }
   // The rows that all turns read and write at the same elements, and the elements.
   std::map<BufferId, std::vector<Expr>> rows_of(const For& g, VarId turn) const {

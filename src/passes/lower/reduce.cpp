@@ -1,6 +1,7 @@
 // Reduce and Scan as loops. The order of a sum is fixed by the text written here, not by the host compiler: along the
 // innermost dimension by lanes, which a fixed tree combines; along any other in ascending order.
 #include "ir/extent.h"
+#include "ir/joins.h"
 #include "passes/lower/layouts.h"
 #include "scalar/functions.h"
 #include "support/diagnostic.h"
@@ -62,18 +63,12 @@ struct ReduceNest {
   Expr substitute_along(const Expr& e, const Expr& k) const {
     return k.same(w.along) ? e : substitute(e, {{id_of(w.along), k}});
   }
-  // `a` is a total so far, and no NaN. One of magnitudes is no negative zero either: a comparison is all it takes. Else
-  // equal operands meet in the sign bit, for -0 is less than +0.
+  // `a` is a total so far, and no NaN. One of magnitudes is no negative zero either: a comparison is all it takes.
   Expr join(const Expr& a, const Expr& b) const {
     if (!a->type.is_float() || r.nan_propagate) return combine(r.op, a, b, r.nan_propagate);
     if (r.op == ReduceOp::AbsMax) return select(binary(BinaryOp::Lt, a, b), b, a);
     if (r.op != ReduceOp::Max && r.op != ReduceOp::Min) return combine(r.op, a, b, r.nan_propagate);
-    const bool most = r.op == ReduceOp::Max;
-    auto ordered = [&](BinaryOp op) { return most ? binary(op, a, b) : binary(op, b, a); };
-    const DType word = a->type == f64 ? i64 : i32;
-    const Expr one = bitcast(select(ordered(BinaryOp::Lt), b, a), word), other = bitcast(b, word);
-    const Expr both = binary(most ? BinaryOp::BitAnd : BinaryOp::BitOr, one, other);
-    return select(ordered(BinaryOp::Le), bitcast(both, a->type), a);
+    return extreme_so_far(r.op == ReduceOp::Max ? BinaryOp::Max : BinaryOp::Min, a, b);
   }
   Expr start() const { return identity(r.op, acc_type); }
   Stmt finish(const Expr& total) const {
