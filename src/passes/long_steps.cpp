@@ -7,6 +7,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/schedule/other_steps.h"
+#include "passes/tile/inline_lets.h"
 
 namespace tilewright::passes {
 
@@ -67,12 +68,32 @@ std::optional<Launch> with_long_steps(TileProgram& p, const Launch& launch, size
   return out;
 }
 
+bool has_names(const Launch& launch) {
+  return std::ranges::any_of(launch.body, [](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    return loop && std::ranges::any_of(loop->body, [](const Stmt& x) { return x.as<Let>() != nullptr; });
+  });
+}
+
+bool lengthen(TileProgram& p, Launch& launch) {
+  bool longer = false;
+  for (size_t k = 0; k < launch.body.size(); ++k)
+    if (auto other = with_long_steps(p, launch, k)) launch = std::move(*other), longer = true;
+  return longer;
+}
+
 }  // namespace
 
 TileProgram long_steps(TileProgram program) {
-  for (size_t i = 0; i < program.launches.size(); ++i)
-    for (size_t k = 0; k < program.launches[i].body.size(); ++k)
-      if (auto longer = with_long_steps(program, program.launches[i], k)) program.launches[i] = std::move(*longer);
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    Launch launch = program.launches[i];
+    bool longer = lengthen(program, launch);
+    if (!longer && has_names(launch)) {  // of places, in which the step is not seen
+      launch = inline_lets(program).launches[i];
+      longer = lengthen(program, launch);
+    }
+    if (longer) program.launches[i] = std::move(launch);
+  }
   return program;
 }
 
