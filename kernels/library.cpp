@@ -3,7 +3,9 @@
 #include <charconv>
 #include <functional>
 #include <mutex>
+#include <thread>
 
+#include "matmul_on_cpu.h"
 #include "refusal.h"
 #include "tilewright/cost.h"
 #include "tilewright/kernels.h"
@@ -240,15 +242,14 @@ int64_t power_of_two_from(int64_t n) {
 
 constexpr int64_t kMultiprocessors = 132;  // of an H200
 
-// A panel of B that stays in the second level cache, and rows that a call fills; a few tiles at least, for as many
-// cores.
 MatmulTile cpu_tile(const MatmulOptions& o, const std::map<std::string, int64_t>& shape) {
   if (o.scales != Scales::None) return {64, 64, 128, 1, 128};  // a step's sums stay near, too
-  const int64_t m = value_of(shape, "M"), n = value_of(shape, "N"), k = value_of(shape, "K");
-  MatmulTile t{std::clamp<int64_t>(power_of_two_from(m), 16, 256), std::clamp<int64_t>(power_of_two_from(n), 32, 512),
-               std::clamp<int64_t>(power_of_two_from(k), 32, 256), 1, 128};
-  while (t.n > 128 && tilewright::ceildiv(m, t.m) * tilewright::ceildiv(n, t.n) < 4) t.n /= 2;
-  return t;
+  const auto batch = shape.find("batch");
+  const MatmulShape all = {value_of(shape, "M"), value_of(shape, "N"), value_of(shape, "K"),
+                           batch == shape.end() ? 1 : batch->second};
+  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  return std::ranges::min(matmul_tiles_on_cpu(o, all), {},
+                          [&](const MatmulTile& t) { return matmul_cycles_on_cpu(o, t, all, cores); });
 }
 
 // Kept for good: the programs with each tile of each kind of call that somebody asked about.
