@@ -22,6 +22,7 @@
 #include "passes/loops/spread_atomics.h"
 #include "passes/loops/stream_stores.h"
 #include "passes/loops/transpose_tiles.h"
+#include "passes/loops/whole_blocks.h"
 #include "support/warning.h"
 
 namespace tilewright::passes {
@@ -38,6 +39,7 @@ ir::LoopProgram anywhere(ir::LoopProgram program, const target::CpuFeatures&) {
 }
 
 constexpr LoopPass kLoopPasses[] = {
+    {"whole_blocks", "blocks whose tiles lie whole in their tensors have a way of their own", anywhere<whole_blocks>},
     {"fuse_loops", "one loop over the same range; tiles shrink to an iteration's part", anywhere<fuse_loops>},
     {"side_by_side", "blocks of the same rows go through them together", anywhere<side_by_side>},
     {"integer_magnitudes", "largest magnitudes of 16-bit floats as integers", anywhere<integer_magnitudes>},

@@ -39,6 +39,18 @@ bool ends_turn(const Stmt& s) {
   return found;
 }
 
+// The one side of a condition that mentions the tile.
+const Body* side_of(const Stmt& s, BufferId id) {
+  const auto* n = s.as<If>();
+  if (!n) return nullptr;
+  auto mentioned = [&](const Body& b) {
+    return std::ranges::any_of(b, [&](const Stmt& x) { return mentions(x, id); });
+  };
+  const bool first = mentioned(n->then_body), second = mentioned(n->else_body);
+  if (first == second || mentions(make_stmt(If{n->condition, {}, {}}, s->location), id)) return nullptr;
+  return first ? &n->then_body : &n->else_body;
+}
+
 class Contract {
  public:
   Contract(LoopProgram& program, int32_t launch) : program_(program), launch_(launch) {}
@@ -99,6 +111,10 @@ class Contract {
       size_t count = 0;
       for (const Stmt& s : *body)
         if (mentions(s, id)) only = &s, ++count;
+      if (const Body* side = count == 1 ? side_of(*only, id) : nullptr) {
+        body = side;
+        continue;
+      }
       // A local scalar lives in the innermost body that holds its uses: that must be the body of the iteration.
       scoped = scoped && (count > 1 || (only && only->as<Store>()));
       const auto* f = count == 1 ? only->as<For>() : nullptr;
@@ -120,8 +136,9 @@ class Contract {
         if (mentions(s, id) && count++ == 0) first = &s;
       if (count == 0) return false;
       const auto* f = count == 1 ? first->as<For>() : nullptr;
-      deeper = f != nullptr;
-      if (f) body = &f->body;
+      const Body* side = count == 1 ? side_of(*first, id) : nullptr;
+      deeper = f || side;
+      if (deeper) body = f ? &f->body : side;
     }
     const auto* store = first->as<Store>();
     if (!store || store->to.buffer != id || reads(*first, id)) return false;
