@@ -88,9 +88,8 @@ class Padder {
   // Whether the instruction reads such operands, were there rows for it.
   bool takes_operands(const Gemm& g) const {
     const DType a = operand_type(p_, g, g.a);
-    const int64_t k = extents_of(g).k;
-    const auto* mma = target::mma_for(a, operand_type(p_, g, g.b), p_.buffer(g.c.buffer).type, kOldestArch, false, k);
-    return mma && k % mma->k == 0 && (g.transpose_b || a.bits >= 16);
+    const auto* mma = target::mma_for(a, operand_type(p_, g, g.b), p_.buffer(g.c.buffer).type, kOldestArch);
+    return mma && extents_of(g).k % mma->k == 0 && (g.transpose_b || a.bits >= 16);
   }
   // The fragments that have these rows, and the products' operands.
   bool find_tiles() {
