@@ -26,15 +26,19 @@ bool fits(const Interval& range, DType type) {
 
 // A name's value wraps around its type; as a part of an index, which does not, it would be another. Where each term
 // fits, a sum of two of them that does not is no place of a tensor, wrapped or not: rows from what memory says, start +
-// k * 32, are sums.
+// k * 32, are sums. Of two numbers that may be anything it is one: those at an end of the type add up to one near 0.
 bool stays_in_type(const Expr& value, const Intervals& intervals) {
   const Expr w = widen(value);
-  if (fits(intervals.of(w), value->type)) return true;
+  const Interval all = intervals.of(w), type = range_of_type(value->type);
+  if (fits(all, value->type)) return true;
   const auto* s = w.as<ir::Sum>();
   constexpr size_t kTerms = 2;
-  return s && value->type.is_signed() && s->terms.size() <= kTerms &&
-         std::all_of(s->terms.begin(), s->terms.end(),
-                     [&](const Term& t) { return fits(intervals.of(ir::sum({t}, 0, w->type)), value->type); });
+  constexpr int64_t kRows = 32;  // that a step goes on at least
+  const int64_t turn = type.high - type.low + 1;
+  return s && value->type.is_signed() && s->terms.size() <= kTerms && all.low >= kRows - turn &&
+         all.high <= turn - kRows && std::all_of(s->terms.begin(), s->terms.end(), [&](const Term& t) {
+           return fits(intervals.of(ir::sum({t}, 0, w->type)), value->type);
+         });
 }
 
 // Whether the sum stays in its type, whatever that is: as its terms are, added up in 64 bits. At the ends of those, a
