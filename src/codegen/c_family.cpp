@@ -381,11 +381,18 @@ std::string CFamily::loop_pragma(const For& n) const {
   return times > 1 ? fmt::format("#pragma GCC unroll {}", times) : "";
 }
 
+// Fewer turns than none are none: a negative begin and a negative extent may add up to a large number.
+Expr CFamily::end_of(const For& n) const {
+  const Expr none = ir::constant(n.extent->type, int64_t{0});
+  const bool falls = may_be_negative(n.begin) && may_be_negative(n.extent);
+  return without_overflow(add(n.begin, falls ? ir::binary(BinaryOp::Max, n.extent, none) : n.extent));
+}
+
 void CFamily::for_loop(const For& n) {
   if (target_loop(n)) return;
   const VarInfo& v = program_.var(n.var);
   const std::string begin = text(n.begin);
-  const Expr last = add(n.begin, n.extent);
+  const Expr last = end_of(n);
   std::string end = text(last);
   if (!is_constant(last) && !last.as<Var>()) {  // once, before the loop
     const std::string bound = names_.fresh(v.name + "_end");

@@ -63,6 +63,8 @@ class CFamily {
   virtual std::optional<Text> exchange(const ir::Binary&) { return {}; }                // of bits, not by the operator
   virtual std::optional<Text> comparison(const ir::Binary&) { return {}; }              // or the lesser, the greater
   virtual std::optional<Text> choice(const ir::Select&) { return {}; }                  // not by ?:
+  virtual bool may_be_negative(const ir::Expr& e) const = 0;
+  virtual ir::Expr without_overflow(const ir::Expr& e) const { return e; }  // where integers of the target do not wrap
   virtual bool target_loop(const ir::For&) { return false; }  // true: it has been written in the target's own way
 
   // The value of an expression in its C type.
@@ -72,6 +74,8 @@ class CFamily {
   std::string bits(const ir::Expr& e);
   void body(const ir::Body& b);
   void note_source(const ir::Stmt& s);
+
+  ir::Expr end_of(const ir::For& n) const;  // behind the last value of its variable
 
   Text binary(ir::BinaryOp op, DType type, const Text& a, const Text& b, const ir::Expr& right = {});
   Text rounded(DType type, const Text& t);                                          // after an operation

@@ -5,6 +5,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "passes/lower/narrow.h"
+#include "passes/threads/wrap_sums.h"
 #include "scalar/convert.h"
 
 namespace tilewright::codegen {
@@ -59,10 +60,52 @@ Expr CMemory::element_offset(BufferId id, const std::vector<Expr>& index) const 
   Expr at = offset(id, index);
   if (b.memory) at = swizzled(at, b.memory->swizzle(), b.memory->element_bits(), bits_);
   if (narrows_offsets() && !is_global(id)) at = narrowed(at);
-  if (ranges() && is_global(id)) at = passes::in_32_bits(at, *ranges()).value_or(at);
+  if (narrows_global_offsets() && is_global(id)) {
+    if (const auto narrow = passes::in_32_bits(at, values_))
+      at = *narrow;
+    else if (may_be_anything(at))  // and may leave 64 bits where nobody loads
+      at = passes::wrapped(at, values_);
+  }
   // An index need not be widened by itself.
   if (const auto* c = at.as<Cast>(); c && c->value->type == i32) at = c->value;
   return at;
+}
+
+// In 64 bits, where it may leave 32.
+Expr CMemory::as_meant(const Expr& index) const {
+  if (index->type != i32 || !may_be_anything(index)) return index;
+  const Expr wide = widen(index);
+  return passes::in_32_bits(wide, values_) ? index : wide;
+}
+
+Expr CMemory::offset(BufferId id, const std::vector<Expr>& index) const {
+  std::vector<Expr> meant;
+  for (const Expr& e : index) meant.push_back(as_meant(e));
+  return analysis::element_offset(program_, id, meant);
+}
+
+void CMemory::note_values(const Launch& launch) {
+  values_ = passes::ranges_in(launch, passes::ranges_of_symbols(program_));
+  of_data_.clear();
+  for (const Param& p : program_.params)
+    if (!p.is_tensor()) of_data_.insert(p.var);
+  walk(launch.body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Let>(); n && may_be_anything(n->value)) of_data_.insert(n->var);
+    if (const auto* n = s.as<For>(); n && may_be_anything(n->begin)) of_data_.insert(n->var);
+  });
+}
+
+bool CMemory::may_be_anything(const Expr& e) const {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const auto* v = x.as<Var>();
+    const auto* s = x.as<Sum>();
+    found = found || x.as<Load>() || (v && of_data_.contains(v->id));
+    const int64_t beyond = int64_t{1} << (x->type == i32 ? 24 : 47);
+    if (s)
+      for (const Term& t : s->terms) found = found || t.coefficient >= beyond || t.coefficient <= -beyond;
+  });
+  return found;
 }
 
 // Terms that are not negative have no partial sum that is larger than the whole.

@@ -17,8 +17,8 @@ class CMemory : public CFamily {
   virtual std::string load_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset) = 0;
   // Whether offsets on the chip are computed in 32 bits.
   virtual bool narrows_offsets() const { return false; }
-  // What values are within, where offsets in global memory are computed in 32 bits; null: they are not.
-  virtual const passes::Intervals* ranges() const { return nullptr; }
+  // Whether those in global memory are, where values allow it.
+  virtual bool narrows_global_offsets() const { return false; }
   virtual void store_nibble(ir::BufferId id, const std::string& pointer, const std::string& offset,
                             const std::string& bits) = 0;
 
@@ -28,9 +28,7 @@ class CMemory : public CFamily {
   // The first element of the buffer's root, as a pointer to what memory holds of the buffer's type.
   std::string pointer(ir::BufferId id);
   // In elements of the buffer's type from the start of its root.
-  ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const {
-    return analysis::element_offset(program_, id, index);
-  }
+  ir::Expr offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
   std::string element(ir::BufferId id, const std::vector<ir::Expr>& index);
   std::string pointer_to(ir::BufferId id, const std::vector<ir::Expr>& index);
   // The same number in 32 bits, where no step to it needs more; else as it is. `cut`: what is beyond 32 bits is lost.
@@ -46,15 +44,26 @@ class CMemory : public CFamily {
   Text address(const ir::Address& n) override;
   void store(const ir::Store& n) override;
 
+  // Once for each launch, before what depends on its values.
+  void note_values(const ir::Launch& launch);
+  bool may_be_negative(const ir::Expr& e) const override { return values_.of(e).low < 0; }
+  // Whether it may be any number: what memory or a call says, and what is far beyond every tensor. What launches count
+  // is near a tensor, though its range may not be known.
+  bool may_be_anything(const ir::Expr& e) const;
+
   // The value that an atomic leaves, as bits, from the text of the old value.
   std::string updated(const ir::Atomic& n, DType type, const std::string& old);
   // With the swizzle of its memory.
   ir::Expr element_offset(ir::BufferId id, const std::vector<ir::Expr>& index) const;
 
+  passes::Intervals values_;  // of the launch
+
  private:
   std::optional<ir::Expr> in_32_bits(const ir::Expr& e, bool cut) const;
+  ir::Expr as_meant(const ir::Expr& index) const;
 
   const analysis::Bits bits_;
+  std::set<ir::VarId> of_data_;  // names of the launch that may be any number
 };
 
 }  // namespace tilewright::codegen

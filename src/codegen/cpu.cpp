@@ -528,6 +528,7 @@ class CpuText final : public LaneLoops {
     const For& grid = *launch.body.front().as<For>();
     launch_ = &launch, strand_ = {0, launch.thread_count(), {}};
     flushed_ = flushed_tiles(launch);
+    note_values(launch);
     meets_ = meets(launch), takes_turns_ = meets_ || passes::has_waits(launch);
     names_.open();
     const std::string block = names_.declare(grid.var, program_.var(grid.var).name);

@@ -12,6 +12,7 @@
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
+#include "passes/threads/wrap_sums.h"
 #include "scalar/convert.h"
 #include "scalar/functions.h"
 #include "scalar/pieces.h"
@@ -813,7 +814,7 @@ class CudaText final : public CudaAsync {
   }
   void kernel(const Launch& launch) {
     launch_ = &launch;
-    ranges_ = passes::ranges_in(launch, passes::ranges_of_symbols(program_));
+    note_values(launch);
     constants_ = constant_parameters(launch);
     begin_launch(launch);
     CudaKernel k;
@@ -896,13 +897,13 @@ class CudaText final : public CudaAsync {
   const target::GpuTarget& target_;
   const std::string& report_head_;
   const CudaStyle style_;
-  const passes::Intervals* ranges() const override { return &ranges_; }
+  bool narrows_global_offsets() const override { return true; }
+  Expr without_overflow(const Expr& e) const override { return passes::wrapped(e, values_); }
 
   std::vector<std::string> inside_;  // conditions of the arms that are being written
   std::set<BufferId> constants_;     // constant_parameters() of the launch
   const Launch* launch_ = nullptr;
-  passes::Intervals ranges_;  // of what the launch computes
-  std::string warp_;          // the name of a warp's number
+  std::string warp_;  // the name of a warp's number
   bool uses_memory_ = false, reports_ = false, sets_registers_ = false, cooperative_ = false, waits_ = false;
   std::set<std::pair<Function, bool>> functions_;  // that have CUDA's names here; of double
   std::set<std::string> foreign_{""};

@@ -5,6 +5,8 @@
 #include "ir/effects.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
+#include "passes/lower/narrow.h"
+#include "passes/threads/wrap_sums.h"
 #include "support/diagnostic.h"
 #include "target/wgmma.h"
 
@@ -122,6 +124,21 @@ void CudaAsync::make_tma(const std::string& name, const std::string& head, const
       operands);
 }
 
+// Where a box begins, in 32 bits. What is far outside stays there: TMA takes 2^32 for 0.
+Expr CudaAsync::coordinate(const Region& global, size_t d) const {
+  if (!may_be_anything(global.min[d])) return narrowed(global.min[d], true);
+  const Expr begin = widen(global.min[d]);
+  if (const auto same = passes::in_32_bits(begin, values_)) return *same;
+  constexpr int64_t kTurn = int64_t{1} << 32;
+  const passes::Interval range = values_.of(begin);
+  const int64_t size = values_.of(program_.buffer(global.buffer).shape[d]).high;
+  const int64_t box = constant_int(global.extent[d]).value_or(analysis::kMaxBox);
+  const Expr exact = passes::wrapped(begin, values_);
+  if (range.low >= size - kTurn && range.high <= kTurn - box) return ir::cast(exact, i32);
+  const Expr low = ir::binary(BinaryOp::Max, exact, ir::constant(i64, int64_t{INT32_MIN}));
+  return ir::cast(ir::binary(BinaryOp::Min, low, ir::constant(i64, int64_t{INT32_MAX})), i32);
+}
+
 void CudaAsync::tma(const Copy& n) {
   const bool hint = n.completion.queue == Queue::Prefetch, loads = hint || n.completion.barrier.valid();
   const Region &global = loads ? n.from : n.to, &shared = loads ? n.to : n.from;
@@ -162,7 +179,7 @@ void CudaAsync::tma(const Copy& n) {
                          stores ? "" : "." + how),
              "[%1, {{{0}}}], [%0]", {to, by}, rank);
   }
-  for (size_t i = rank; i-- > 0;) given.push_back(text(narrowed(global.min[dims[i]], true)));
+  for (size_t i = rank; i-- > 0;) given.push_back(text(coordinate(global, dims[i])));
   line(fmt::format("{}({});", name, fmt::join(given, ", ")));
 }
 

@@ -40,6 +40,7 @@ class CudaAsync : public CReports {
     const ir::Expr at = narrowed(offset);
     return ir::constant_int(at) == 0 ? pointer(id) : pointer(id) + " + " + text(at);
   }
+  ir::Expr coordinate(const ir::Region& global, size_t d) const;
   void tma(const ir::Copy& n);
   void store_to_peer(const ir::Copy& n);
   void make_tma(const std::string& name, const std::string& head, const std::string& instruction,

@@ -88,6 +88,62 @@ TEST(WrapSums, OppositesOfNarrowNumbersAreMadeInThirtyTwoBits) {
   EXPECT_EQ(stored("A[tx] + A[tx + 1 - 1]", "int16").find("tw_signed_low"), std::string::npos);
 }
 
+// Of a box that TMA brings: 2^32 is no row of a tensor, and its lower 32 bits are row 0.
+TEST(WrapSums, WhereBoxesBegin) {
+  const auto begin = [](const std::string& at) {
+    const ir::TileProgram tiles = ir::parse(fmt::format(R"(program p {{
+  param A: float16[256, 64]
+  param S: int32[4]
+  param C: float32[64, 64]
+  param n: int32
+  param m: int32
+  launch l(bx: 1) threads(tx: 128) {{
+    shared a: float16[64, 64]
+    fragment c: float32[64, 64]
+    fill to=c value=float32(0.0)
+    for k in 0..3 pipelined(stages=2) {{
+      copy from=A[{} : 64, 0 : 64] to=a
+      gemm a=a b=a c=c transpose_b=true
+    }}
+    copy from=c to=C[0 : 64, 0 : 64]
+  }}
+}}
+)",
+                                                        at),
+                                            "begins.tile");
+    const ir::TileProgram passed = passes::run_passes(order_symbols(tiles), passes::all_passes(), [](auto&&...) {});
+    Dump dump("p");
+    const std::string text = write_cuda(passed, "sm_90a", dump).kernel.text;
+    const size_t from = text.find("&A_map, &a_full[slot], 0, ");
+    return from == std::string::npos ? text : text.substr(from + 26, text.find(");\n", from) - from - 26);
+  };
+  EXPECT_EQ(begin("bx * 64 + k * 64"), "bx * 64 + k * 64");
+  EXPECT_EQ(begin("n + k * 64"), "(int32_t)(k * 64ll + n)");
+  EXPECT_EQ(begin("S[bx] * 64"), "(int32_t)min<int64_t>(max<int64_t>(S[bx] * 64ll, -2147483648ll), 2147483647ll)");
+  EXPECT_EQ(begin("n * m"),
+            "(int32_t)min<int64_t>(max<int64_t>((int64_t)n * (int64_t)m, -2147483648ll), 2147483647ll)");
+}
+
+// Offsets of elements that nobody loads may leave 64 bits, too.
+TEST(WrapSums, OffsetsOfWhatDataSays) {
+  const std::string text = kernel_of("    B[tx] = A[A[tx] * 4 + 1]", "int64");
+  EXPECT_NE(text.find("(int64_t)((uint64_t)A[tx] * 4ull + 1ull)"), text.npos) << text;
+  EXPECT_EQ(text.find("A[A[tx] * 4ll"), text.npos) << text;
+}
+
+// A negative begin and a negative extent may add up to a large number.
+TEST(WrapSums, EndsOfLoopsThatMayFall) {
+  const auto ends = [](const std::string& range) {
+    const std::string text = kernel_of(fmt::format("    for k in {} {{\n      B[k] = A[k]\n    }}", range), "int32");
+    const size_t from = text.find("k_end = ");
+    return from == std::string::npos ? text : text.substr(from + 8, text.find(";", from) - from - 8);
+  };
+  EXPECT_EQ(ends("n : A[0]"), "(int32_t)((uint32_t)n + (uint32_t)max<int32_t>(A[0], 0))");
+  EXPECT_EQ(ends("bx : A[0]"), "bx + A[0]");
+  EXPECT_EQ(ends("n : 8"), "(int32_t)((uint32_t)n + 8u)");
+  EXPECT_EQ(ends("3 : M"), "M + 3");
+}
+
 TEST(WrapSums, WhatFitsStaysAsItIs) {
   EXPECT_EQ(stored("(int32(S[tx]) * 6 + tx) // 3"), "floordiv<int32_t>((int32_t)S[tx] * 6 + tx, 3)");
   EXPECT_EQ(stored("(M + 63) // 64"), "M + 63 >> 6");

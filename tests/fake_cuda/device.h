@@ -26,21 +26,49 @@ int sscanf(const char*, const char*, ...) noexcept;
 int fesetround(int) noexcept;
 #define TW_FUNCTION(name)       \
   double name(double) noexcept; \
-  float name##f(float) noexcept;
+  float name##f(float) noexcept
 #define TW_FUNCTION_OF_TWO(name)        \
   double name(double, double) noexcept; \
-  float name##f(float, float) noexcept;
-TW_FUNCTION(floor)
-TW_FUNCTION(ceil)
-TW_FUNCTION(trunc)
-TW_FUNCTION(rint)
-TW_FUNCTION(nearbyint) TW_FUNCTION(round) TW_FUNCTION(fabs) TW_FUNCTION(sqrt) TW_FUNCTION(exp) TW_FUNCTION(exp2)
-    TW_FUNCTION(expm1) TW_FUNCTION(log) TW_FUNCTION(log2) TW_FUNCTION(log10) TW_FUNCTION(log1p) TW_FUNCTION(sin)
-        TW_FUNCTION(cos) TW_FUNCTION(tan) TW_FUNCTION(asin) TW_FUNCTION(acos) TW_FUNCTION(atan) TW_FUNCTION(sinh)
-            TW_FUNCTION(cosh) TW_FUNCTION(tanh) TW_FUNCTION(asinh) TW_FUNCTION(acosh) TW_FUNCTION(atanh)
-                TW_FUNCTION(erf) TW_FUNCTION(cbrt) TW_FUNCTION(exp10) TW_FUNCTION_OF_TWO(fmax) TW_FUNCTION_OF_TWO(fmin)
-                    TW_FUNCTION_OF_TWO(fmod) TW_FUNCTION_OF_TWO(pow) TW_FUNCTION_OF_TWO(atan2) TW_FUNCTION_OF_TWO(hypot)
-                        TW_FUNCTION_OF_TWO(copysign) TW_FUNCTION_OF_TWO(nextafter) double ldexp(double, int) noexcept;
+  float name##f(float, float) noexcept
+TW_FUNCTION(floor);
+TW_FUNCTION(ceil);
+TW_FUNCTION(trunc);
+TW_FUNCTION(rint);
+TW_FUNCTION(nearbyint);
+TW_FUNCTION(round);
+TW_FUNCTION(fabs);
+TW_FUNCTION(sqrt);
+TW_FUNCTION(exp);
+TW_FUNCTION(exp2);
+TW_FUNCTION(expm1);
+TW_FUNCTION(log);
+TW_FUNCTION(log2);
+TW_FUNCTION(log10);
+TW_FUNCTION(log1p);
+TW_FUNCTION(sin);
+TW_FUNCTION(cos);
+TW_FUNCTION(tan);
+TW_FUNCTION(asin);
+TW_FUNCTION(acos);
+TW_FUNCTION(atan);
+TW_FUNCTION(sinh);
+TW_FUNCTION(cosh);
+TW_FUNCTION(tanh);
+TW_FUNCTION(asinh);
+TW_FUNCTION(acosh);
+TW_FUNCTION(atanh);
+TW_FUNCTION(erf);
+TW_FUNCTION(cbrt);
+TW_FUNCTION(exp10);
+TW_FUNCTION_OF_TWO(fmax);
+TW_FUNCTION_OF_TWO(fmin);
+TW_FUNCTION_OF_TWO(fmod);
+TW_FUNCTION_OF_TWO(pow);
+TW_FUNCTION_OF_TWO(atan2);
+TW_FUNCTION_OF_TWO(hypot);
+TW_FUNCTION_OF_TWO(copysign);
+TW_FUNCTION_OF_TWO(nextafter);
+double ldexp(double, int) noexcept;
 float ldexpf(float, int) noexcept;
 int ilogb(double) noexcept;
 double fma(double, double, double) noexcept;

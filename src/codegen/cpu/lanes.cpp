@@ -108,7 +108,7 @@ class LaneLoops::Writer {
   // All lanes have the same turns.
   void turns(const For& n) {
     const VarInfo& v = text_.program_.var(n.var);
-    const std::string begin = text_.text(n.begin), end = text_.text(ir::add(n.begin, n.extent));
+    const std::string begin = text_.text(n.begin), end = text_.text(text_.end_of(n));
     text_.names_.open();
     const std::string name = text_.names_.declare(n.var, v.name);
     text_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", c_type(v.type), name, begin, end));
@@ -257,7 +257,7 @@ void LaneLoops::lane_loop(const For& n) {
   const auto extent = constant_int(n.extent);
   const bool divides = extent && *extent % n.lanes == 0;
   const VarInfo& v = program_.var(n.var);
-  const std::string type(c_type(v.type)), begin = text(n.begin), end = text(ir::add(n.begin, n.extent));
+  const std::string type(c_type(v.type)), begin = text(n.begin), end = text(end_of(n));
 
   names_.open();
   const std::string name = names_.declare(n.var, v.name);

@@ -12,8 +12,7 @@ namespace {
 
 class Wrapping {
  public:
-  Wrapping(const ThreadProgram& program, const Launch& launch)
-      : ranges_(ranges_in(launch, ranges_of_symbols(program))) {}
+  explicit Wrapping(const Intervals& ranges) : ranges_(ranges) {}
   // What looks at a value with its sign, with operands that wrap.
   std::optional<Expr> looked_at(const Expr& e) const {
     if (const auto* n = e.as<Binary>(); n && is_consumer(n->op)) {
@@ -34,6 +33,20 @@ class Wrapping {
   std::optional<Body> kept(const Stmt& s) const {
     const Stmt own = with_values(s, [&](const Expr& e) { return wrapped(e); });
     return own.same(s) ? std::nullopt : std::optional(Body{own});
+  }
+  Expr wrapped(const Expr& e) const {
+    if (std::vector<Expr> own = handed_on(e); !own.empty()) return wrap_all(own) ? with_operands(e, own) : e;
+    if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
+    const DType plain = e->type.bits == 32 ? u32 : u64;
+    if (const auto* n = e.as<ir::Sum>()) {
+      if (ranges_.stays_in(*n, e->type)) return e;
+      std::vector<Term> terms;
+      for (const Term& t : n->terms) terms.push_back({t.coefficient, without_sign(wrapped(t.value), plain)});
+      return cast(sum(std::move(terms), n->constant, plain), e->type);
+    }
+    const auto* n = e.as<Binary>();
+    if (!n || n->op != BinaryOp::Mul || fits(*n, e->type)) return e;
+    return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
   }
 
  private:
@@ -73,20 +86,6 @@ class Wrapping {
     }
     return changed;
   }
-  Expr wrapped(const Expr& e) const {
-    if (std::vector<Expr> own = handed_on(e); !own.empty()) return wrap_all(own) ? with_operands(e, own) : e;
-    if (!e->type.is_int() || !e->type.is_signed() || e->type.bits < 32) return e;
-    const DType plain = e->type.bits == 32 ? u32 : u64;
-    if (const auto* n = e.as<ir::Sum>()) {
-      if (ranges_.stays_in(*n, e->type)) return e;
-      std::vector<Term> terms;
-      for (const Term& t : n->terms) terms.push_back({t.coefficient, without_sign(wrapped(t.value), plain)});
-      return cast(sum(std::move(terms), n->constant, plain), e->type);
-    }
-    const auto* n = e.as<Binary>();
-    if (!n || n->op != BinaryOp::Mul || fits(*n, e->type)) return e;
-    return cast(mul(without_sign(wrapped(n->a), plain), without_sign(wrapped(n->b), plain)), e->type);
-  }
   static bool in_range(__int128 low, __int128 high, DType type) {
     const __int128 half = static_cast<__int128>(1) << (type.bits - 1);
     return low >= -half && high < half;
@@ -107,17 +106,20 @@ class Wrapping {
     return n && n->value->type == plain ? n->value : cast(e, plain);
   }
 
-  const Intervals ranges_;
+  const Intervals& ranges_;
 };
 
 }  // namespace
 
 void wrap_sums(ThreadProgram& program) {
   for (Launch& launch : program.launches) {
-    Wrapping wrapping(program, launch);
+    const Intervals ranges = ranges_in(launch, ranges_of_symbols(program));
+    const Wrapping wrapping(ranges);
     launch.body = rewrite_exprs(launch.body, [&](const Expr& e) { return wrapping.looked_at(e); });
     launch.body = rewrite(launch.body, [&](const Stmt& s) { return wrapping.kept(s); });
   }
 }
+
+Expr wrapped(const Expr& value, const Intervals& ranges) { return Wrapping(ranges).wrapped(value); }
 
 }  // namespace tilewright::passes
