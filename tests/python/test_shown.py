@@ -34,16 +34,16 @@ def test_a_warning_is_said_once_with_and_without_a_device_compiler(monkeypatch, 
     """A plan is lowered once, so what is said of it is, too."""
 
     @T.prim_func
-    def by_elements(A: T.Tensor((24, 32), "float16"), B: T.Tensor((32, 36), "float16"), C: T.Tensor((24, 36), "float32")):
+    def by_elements(A: T.Tensor((24, 32), "float16"), B: T.Tensor((32, 40), "float16"), C: T.Tensor((24, 40), "float32")):
         with T.Kernel(1, threads=128):
             a, b = T.alloc_shared((24, 32), "float16"), T.alloc_shared((32, 36), "float16")
             c = T.alloc_fragment((24, 36), "float32")
             T.clear(c)
             for _ in T.Pipelined(1, num_stages=2):
                 T.copy(A, a)
-                T.copy(B, b)
+                T.copy(B[0:32, 0:36], b)
                 T.gemm(a, b, c)
-            T.copy(c, C)
+            T.copy(c, C[0:24, 0:36])
 
     monkeypatch.setenv("TILEWRIGHT_NVRTC", compiler)
     (warning,) = tw.compile(by_elements, engine="interpreter").explain("sm_90a", as_json=True)["warnings"]
