@@ -770,6 +770,25 @@ inline void tw_ldmatrix(bool transposed, void* const* to, int count, uint64_t ro
   }
   tw_calls->leave(0xffffffffu);
 }
+// stmatrix (PTX ISA 9.7.14.5.16): lane l has the address of row l % 8 of matrix l / 8.
+inline void tw_store_matrices(int matrices, bool transposed, void* row, const void* values) {
+  struct Lane {
+    unsigned char* row;
+    const unsigned char* words;
+  } mine{(unsigned char*)row, (const unsigned char*)values};
+  void* const* all = tw_calls->exchange(0xffffffffu, &mine);
+  const int matrix = (int)tw_thread->lane / 8, r = (int)tw_thread->lane % 8;
+  if (matrix < matrices && (uint64_t)row % 16) tw_calls->fault("stmatrix to a row that does not begin at 16 bytes");
+  for (int c = 0; c < 8 && matrix < matrices; ++c) {
+    const int lane = transposed ? c * 4 + r / 2 : r * 4 + c / 2, half = transposed ? r % 2 : c % 2;
+    memcpy(mine.row + 2 * c, ((const Lane*)all[lane])->words + 4 * matrix + 2 * half, 2);
+  }
+  tw_calls->leave(0xffffffffu);
+}
+inline void tw_store_matrices_2(void* row, const void* values) { tw_store_matrices(2, false, row, values); }
+inline void tw_store_matrices_4(void* row, const void* values) { tw_store_matrices(4, false, row, values); }
+inline void tw_store_matrices_2_transposed(void* row, const void* values) { tw_store_matrices(2, true, row, values); }
+inline void tw_store_matrices_4_transposed(void* row, const void* values) { tw_store_matrices(4, true, row, values); }
 inline void tw_asm(const char* text, void* const* out, int out_count, const HostOperand* in, int in_count) {
   const auto begins = [&](const char* with) { return strncmp(text, with, strlen(with)) == 0; };
   if (begins("mma.sync.aligned.")) return tw_mma(text + strlen("mma.sync.aligned."), out, out_count, in, in_count);
