@@ -41,6 +41,13 @@ bool may_look_anywhere(const std::vector<Expr>& indices) {
                              [](const Expr& e) { return may_run_anywhere(e, [](const Load&) { return true; }); });
 }
 
+bool may_divide_by_zero(const Expr& e) {
+  const auto* n = e.as<Binary>();
+  const bool divides = n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::FloorMod ||
+                             n->op == BinaryOp::TruncDiv || n->op == BinaryOp::TruncMod);
+  return divides && e->type.is_int() && !constant_int(n->b);
+}
+
 int64_t work_of(const Expr& e) {
   int64_t nodes = 0;
   walk(e, [&](const Expr& x) { nodes += !x.as<Const>() && !x.as<Var>() && !x.as<Load>(); });

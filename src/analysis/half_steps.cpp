@@ -64,11 +64,7 @@ class Halves {
   }
   // The dimensions of both sides of a copy that move elements, in order.
   static std::vector<std::pair<size_t, size_t>> pairs(const Copy& c) {
-    std::vector<size_t> a, b;
-    for (size_t d = 0; d < c.from.extent.size(); ++d)
-      if (constant_int(c.from.extent[d]) != 1) a.push_back(d);
-    for (size_t d = 0; d < c.to.extent.size(); ++d)
-      if (constant_int(c.to.extent[d]) != 1) b.push_back(d);
+    const std::vector<size_t> a = moving_dims(c.from), b = moving_dims(c.to);
     std::vector<std::pair<size_t, size_t>> out;
     for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) out.emplace_back(a[i], b[i]);
     return out;

@@ -58,6 +58,13 @@ std::vector<int> kept_dims(const Reduce& reduce) {
   return std::vector<int>(to.size(), -1);
 }
 
+std::vector<size_t> moving_dims(const Region& region) {
+  std::vector<size_t> out;
+  for (size_t d = 0; d < region.extent.size(); ++d)
+    if (constant_int(region.extent[d]) != 1) out.push_back(d);
+  return out;
+}
+
 Expr blocks_of(const Launch& launch) {
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));

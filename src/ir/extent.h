@@ -12,6 +12,10 @@ int64_t bytes_on_chip(const Buffer& b);
 Region whole(BufferId id, const ProgramTables& program);
 bool is_whole(const Region& region, const Buffer& b);
 
+// The dimensions along which a region has other than one element, in order: of both sides of a copy, those that belong
+// to each other.
+std::vector<size_t> moving_dims(const Region& region);
+
 // The number of the launch's blocks, in 64 bits.
 Expr blocks_of(const Launch& launch);
 

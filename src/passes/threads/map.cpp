@@ -1,7 +1,5 @@
 // A Map as the points of one thread. Neighbours along the last dimension that memory holds side by side are moved by
 // one wide access, into or from registers, before or after the points are computed.
-#include <limits>
-
 #include "analysis/accessed.h"
 #include "analysis/anywhere.h"
 #include "analysis/body_order.h"
@@ -45,8 +43,7 @@ constexpr int64_t kBytesAhead = 128;    // that a thread loads before it compute
 constexpr int64_t kBytesAlone = 256;    // where it has nothing else in registers
 constexpr int64_t kMultiprocessors = 132, kFewBlocks = 2 * kMultiprocessors;
 constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 96;  // of a multiprocessor; of a thread
-constexpr int64_t kRegisterBits = 32;   // what is loaded by itself has a whole one
-constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
+constexpr int64_t kRegisterBits = 32;  // what is loaded by itself has a whole one
 
 class MapLowering {
  public:
@@ -148,7 +145,7 @@ class MapLowering {
     return {l_.make(If{all, std::move(wide), loops(points)})};
   }
   Body loops(const FragmentLayout& points) {
-    if (auto quotients = shared_quotients(points)) return std::move(*quotients);
+    if (auto quotients = quotients_of(points)) return std::move(*quotients);
     bool registers = false;
     for (BufferId b : used_buffers(map_.body)) registers = registers || c_.registers.contains(b);
     const std::vector<int64_t> extents = dealt_loops(points, lanes_along(points));
@@ -191,50 +188,12 @@ class MapLowering {
     const int64_t registers = std::min<int64_t>(kRegisters / (l_.launch.thread_count() * together), kMostRegisters);
     return std::max(kBytesAlone, (registers - kOtherRegisters) * kRegisterBits / 8);
   }
-  // Registers that are divided by what many of a thread's points share: a first look tells whether products with its
-  // reciprocal are the quotients of all points, which division, with a branch for each, is for otherwise. None: they
-  // are no such.
-  std::optional<Body> shared_quotients(const FragmentLayout& points) {
-    const auto* to = map_.body.size() == 1 ? map_.body[0].as<Store>() : nullptr;
-    const auto* div = to ? to->value.as<Binary>() : nullptr;
-    if (!div || div->op != BinaryOp::Div || to->value->type != f32 || l_.program.options.fast_math) return std::nullopt;
+  // None: the code of one point after the other does as well.
+  std::optional<Body> quotients_of(const FragmentLayout& points) {
     for (BufferId b : used_buffers(map_.body))
       if (!c_.registers.contains(b)) return std::nullopt;
     if (neighbours_along(points, lanes_along(points)) >= kSharingLanes) return std::nullopt;  // vectors do as well
-    bool meets = false;
-    walk(div->b, [&](const Expr& e) {
-      const auto* n = e.as<Load>();
-      meets = meets || (n && l_.program.root(n->buffer) == l_.program.root(to->to.buffer));
-    });
-    int64_t shared = 1;
-    const std::set<VarId> used = used_vars(div->b);
-    for (const Digit& d : points.digits())
-      if (d.home == Home::Register && d.dim >= 0 && !used.contains(map_.vars[static_cast<size_t>(d.dim)]))
-        shared *= d.extent;
-    if (meets || shared < kSharingPoints || points.registers() > kMostQuotients) return std::nullopt;
-    const BufferId least = l_.temporary("least", f32, {}, Space::Local);
-    const auto here = [&](const Held& at) {
-      const Body body = element_body(at).body;
-      const auto& n = *body[0].as<Store>();
-      const auto& both = *n.value.as<Binary>();
-      return std::pair{n.to, quotient_of_point(both.a, both.b, l_)};
-    };
-    Body out{l_.make(Store{{least, {}}, constant(f32, std::numeric_limits<double>::infinity())})};
-    append(out, deal(points, team_, l_, {}, [&](const Held& at) {
-             QuotientOfPoint q = here(at).second;
-             const Expr so_far = load(least, {}, f32);
-             q.names.push_back(l_.make(Store{{least, {}}, binary(BinaryOp::MinNan, so_far, q.surety)}));
-             return q.names;
-           }));
-    Body sure = deal(points, team_, l_, {}, [&](const Held& at) {
-      auto [element, q] = here(at);
-      q.names.push_back(l_.make(Store{element, q.value}));
-      return q.names;
-    });
-    Body exact = deal(points, team_, l_, {}, [&](const Held& at) { return element_body(at).body; });
-    const Expr all = binary(BinaryOp::Le, constant(f32, kLeastSure), load(least, {}, f32));
-    out.push_back(l_.make(If{all, std::move(sure), std::move(exact)}));
-    return out;
+    return shared_quotients(map_, points, team_, l_, [&](const Held& at) { return element_body(at).body; });
   }
   // What all rounds of the loops load from global memory, before the first of them stores: the compiler does not move a
   // load past a store that may be to the same place, nor out of a condition around a round. Points of a Map do not

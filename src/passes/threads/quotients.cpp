@@ -13,6 +13,9 @@ using namespace ir;
 namespace {
 
 constexpr uint32_t kMostRepeated = 64;  // nodes of a value that is written out where its name was
+constexpr int64_t kSharingPoints = 16;  // the fewest points of a thread for which a second look at them pays
+constexpr int64_t kMostQuotients = 64;  // that a thread has in registers beside what it divides
+constexpr double kLeastSure = 0x1p-60;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Quotients {
@@ -184,6 +187,34 @@ Expr kept(const Expr& value, const Expr& lane, int64_t count, Lowering& l, Body&
   return load(all, {lane}, value->type);
 }
 
+// x / y by the reciprocal of y, which points that have it share: `value`, if `surety` is at least kLeastSure, which it
+// is of no divisor below 0, and of nothing that is no number. Then the quotient is rounded once, as division rounds it.
+struct QuotientOfPoint {
+  Body names;
+  Expr value, surety;
+};
+QuotientOfPoint quotient_of_point(const Expr& x, const Expr& y, Lowering& l) {
+  QuotientOfPoint out;
+  const auto named = [&](const char* name, const Expr& value) {
+    const VarId v = l.program.new_var(name, value->type);
+    out.names.push_back(l.make(Let{v, value}));
+    return var(v, value->type);
+  };
+  const auto at_most = [](const Expr& a, const Expr& b) { return binary(BinaryOp::Le, a, b); };
+  const Expr dividend = named("dividend", x), divisor = named("divisor", y);
+  const Expr one = constant(f32, 1.0);
+  const Expr moderate = logical_and(at_most(constant(f32, 0x1p-40), divisor), at_most(divisor, constant(f32, 0x1p40)));
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const Expr inverse = named("inverse", select(moderate, binary(BinaryOp::Div, one, divisor), constant(f32, none)));
+  const Expr q = named("q", binary(BinaryOp::Mul, dividend, inverse));
+  // What is too much, not too little: zeros keep their sign.
+  const Expr over = named("over", fma(divisor, q, unary(UnaryOp::Neg, dividend)));
+  out.value = named("rounded", fma(over, unary(UnaryOp::Neg, inverse), q));
+  const Expr is_zero = binary(BinaryOp::Eq, dividend, constant(f32, 0.0));
+  out.surety = intrinsic(Function::Abs, {select(is_zero, inverse, out.value)});
+  return out;
+}
+
 }  // namespace
 
 Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering& l,
@@ -231,25 +262,45 @@ Body with_quotients_of_all(Body body, const Expr& lane, int64_t count, Lowering&
   return rewrite_exprs(out, of_all);
 }
 
-QuotientOfPoint quotient_of_point(const Expr& x, const Expr& y, Lowering& l) {
-  QuotientOfPoint out;
-  const auto named = [&](const char* name, const Expr& value) {
-    const VarId v = l.program.new_var(name, value->type);
-    out.names.push_back(l.make(Let{v, value}));
-    return var(v, value->type);
+std::optional<Body> shared_quotients(const Map& map, const FragmentLayout& points, const Team& team, Lowering& l,
+                                     function_ref<Body(const Held&)> body_of_point) {
+  const auto* to = map.body.size() == 1 ? map.body[0].as<Store>() : nullptr;
+  const auto* div = to ? to->value.as<Binary>() : nullptr;
+  if (!div || div->op != BinaryOp::Div || to->value->type != f32 || l.program.options.fast_math) return std::nullopt;
+  bool meets = false;
+  walk(div->b, [&](const Expr& e) {
+    const auto* n = e.as<Load>();
+    meets = meets || (n && l.program.root(n->buffer) == l.program.root(to->to.buffer));
+  });
+  int64_t shared = 1;
+  const std::set<VarId> used = used_vars(div->b);
+  for (const Digit& d : points.digits())
+    if (d.home == Home::Register && d.dim >= 0 && !used.contains(map.vars[static_cast<size_t>(d.dim)]))
+      shared *= d.extent;
+  if (meets || shared < kSharingPoints || points.registers() > kMostQuotients) return std::nullopt;
+  const BufferId least = l.temporary("least", f32, {}, Space::Local);
+  const auto here = [&](const Held& at) {
+    const Body body = body_of_point(at);
+    const auto& n = *body[0].as<Store>();
+    const auto& both = *n.value.as<Binary>();
+    return std::pair{n.to, quotient_of_point(both.a, both.b, l)};
   };
-  const auto at_most = [](const Expr& a, const Expr& b) { return binary(BinaryOp::Le, a, b); };
-  const Expr dividend = named("dividend", x), divisor = named("divisor", y);
-  const Expr one = constant(f32, 1.0);
-  const Expr moderate = logical_and(at_most(constant(f32, 0x1p-40), divisor), at_most(divisor, constant(f32, 0x1p40)));
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  const Expr inverse = named("inverse", select(moderate, binary(BinaryOp::Div, one, divisor), constant(f32, none)));
-  const Expr q = named("q", binary(BinaryOp::Mul, dividend, inverse));
-  // What is too much, not too little: zeros keep their sign.
-  const Expr over = named("over", fma(divisor, q, unary(UnaryOp::Neg, dividend)));
-  out.value = named("rounded", fma(over, unary(UnaryOp::Neg, inverse), q));
-  const Expr is_zero = binary(BinaryOp::Eq, dividend, constant(f32, 0.0));
-  out.surety = intrinsic(Function::Abs, {select(is_zero, inverse, out.value)});
+  Body out{l.make(Store{{least, {}}, constant(f32, kInfinity)})};
+  const Body look = deal(points, team, l, {}, [&](const Held& at) {
+    QuotientOfPoint q = here(at).second;
+    const Expr so_far = load(least, {}, f32);
+    q.names.push_back(l.make(Store{{least, {}}, binary(BinaryOp::MinNan, so_far, q.surety)}));
+    return q.names;
+  });
+  out.insert(out.end(), look.begin(), look.end());
+  Body sure = deal(points, team, l, {}, [&](const Held& at) {
+    auto [element, q] = here(at);
+    q.names.push_back(l.make(Store{element, q.value}));
+    return q.names;
+  });
+  Body exact = deal(points, team, l, {}, body_of_point);
+  const Expr all = binary(BinaryOp::Le, constant(f32, kLeastSure), load(least, {}, f32));
+  out.push_back(l.make(If{all, std::move(sure), std::move(exact)}));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/anywhere.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -90,10 +91,7 @@ class Arrivals {
     });
     walk_exprs(given->body, [&](const Expr& e) {
       if (const auto* n = e.as<Load>(); n && n->buffer == tile) at_point(n->indices);
-      const auto* n = e.as<Binary>();  // what a condition may keep from a divisor that is zero
-      fits = fits && !(n && e->type.is_int() && !constant_int(n->b) &&
-                       (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::FloorMod || n->op == BinaryOp::TruncDiv ||
-                        n->op == BinaryOp::TruncMod));
+      fits = fits && !analysis::may_divide_by_zero(e);  // which a condition may keep it from
     });
     if (!fits || !point || !covers(*given, *point, tile)) return std::nullopt;
     Map map = *given;

@@ -1,6 +1,7 @@
 #include "passes/tile/pad_rows.h"
 
 #include "analysis/accessed.h"
+#include "analysis/anywhere.h"
 #include "analysis/body_order.h"
 #include "analysis/warp_grid.h"
 #include "ir/effects.h"
@@ -224,14 +225,6 @@ class Padder {
     return {make_stmt(If{binary(BinaryOp::Lt, row, constant(row->type, rows_)), std::move(body), {}}, at)};
   }
 
-  // What a row beyond the tile's own divides by, nobody knows.
-  static bool may_divide_by_zero(const Expr& e) {
-    const auto* n = e.as<Binary>();
-    const bool divides = n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::FloorMod ||
-                               n->op == BinaryOp::TruncDiv || n->op == BinaryOp::TruncMod);
-    return divides && e->type.is_int() && !constant_int(n->b);
-  }
-
   std::optional<Body> map(const Map& n, const Stmt& s) {
     std::optional<size_t> row;
     bool fits = true, writes_tiles = false, writes_others = false;
@@ -242,7 +235,7 @@ class Padder {
       if (fits) row = static_cast<size_t>(at->dims[0]);
     };
     walk_exprs(n.body, [&](const Expr& e) {
-      fits = fits && !may_divide_by_zero(e);
+      fits = fits && !analysis::may_divide_by_zero(e);
       const auto* x = e.as<Load>();
       if (!x) return;
       access(x->buffer, x->indices);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/anywhere.h"
 #include "ir/effects.h"
 #include "ir/extent.h"
 #include "ir/operators.h"
@@ -114,11 +115,7 @@ class Width {
 
   // The dimensions of both sides of a copy that move elements, in order.
   static std::vector<std::pair<size_t, size_t>> pairs(const Copy& c) {
-    std::vector<size_t> a, b;
-    for (size_t d = 0; d < c.from.extent.size(); ++d)
-      if (constant_int(c.from.extent[d]) != 1) a.push_back(d);
-    for (size_t d = 0; d < c.to.extent.size(); ++d)
-      if (constant_int(c.to.extent[d]) != 1) b.push_back(d);
+    const std::vector<size_t> a = moving_dims(c.from), b = moving_dims(c.to);
     std::vector<std::pair<size_t, size_t>> out;
     for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) out.emplace_back(a[i], b[i]);
     return out;
@@ -226,17 +223,11 @@ class Width {
       // Every point stores an element of its own.
       fits = fits && (!stores || named == 1 || !uses_vars(m));
     });
-    walk_exprs(m.body, [&](const Expr& e) { fits = fits && !may_divide_by_zero(e); });
+    walk_exprs(m.body, [&](const Expr& e) { fits = fits && !analysis::may_divide_by_zero(e); });
     return fits;
   }
   bool uses_vars(const Map& m) const {
     return std::ranges::any_of(m.vars, [&](VarId v) { return vars_.contains(v); });
-  }
-  static bool may_divide_by_zero(const Expr& e) {
-    const auto* n = e.as<Binary>();
-    const bool divides = n && (n->op == BinaryOp::FloorDiv || n->op == BinaryOp::FloorMod ||
-                               n->op == BinaryOp::TruncDiv || n->op == BinaryOp::TruncMod);
-    return divides && e->type.is_int() && !constant_int(n->b);
   }
 
   // ---- which tiles hold zeros behind what there was

@@ -178,13 +178,7 @@ class TwoStages {
   std::optional<WideTile> wide_tile(const Copy& c, const For& loop, int64_t turns) {
     const Buffer& tile = p_.buffer(c.to.buffer);
     if (tile.layout.kind != LayoutHint::None || !tile.strides.empty()) return std::nullopt;
-    const auto moved = [](const Region& r) {
-      std::vector<size_t> dims;
-      for (size_t d = 0; d < r.extent.size(); ++d)
-        if (constant_int(r.extent[d]) != 1) dims.push_back(d);
-      return dims;
-    };
-    const std::vector<size_t> from = moved(c.from), to = moved(c.to);
+    const std::vector<size_t> from = moving_dims(c.from), to = moving_dims(c.to);
     if (from.size() != to.size()) return std::nullopt;
     WideTile out{c};
     for (size_t d = 0; d < c.from.min.size(); ++d) {
