@@ -92,6 +92,7 @@ class _Reader:
         self.exact = True  # unless a value cannot be told from another
         self.seen, self.kept, self.left, self.deeper = {}, [], _MOST, _DEEPEST
         self.names = set()  # that the functions so far may name
+        self.modules = []  # that values hold
 
     def key(self, value):
         kind = type(value)
@@ -130,7 +131,8 @@ class _Reader:
         if called is not None:
             return self._called(value, called)
         if isinstance(value, types.ModuleType):
-            return _Same(value)  # what is read of it is a matter of the names that are read
+            self.modules.append(value)
+            return _Same(value)  # what is read of it: read_of_modules()
         if isinstance(value, type):
             self.settled = False
             return self._class(value)
@@ -314,6 +316,15 @@ class _Reader:
         space = vars(module)
         return tuple((n, self._read(names, space.get, n, space[n])) for n in names if n in space and not n.startswith("__"))
 
+    def read_of_modules(self):
+        """What functions may read of modules that values hold: known when all functions are."""
+        found, read = [], None
+        while read != (len(self.modules), len(self.names)):  # what is read may hold further ones, and name more
+            read = len(self.modules), len(self.names)
+            names = tuple(sorted(self.names))
+            found += [self._module(names, module) for module in self.modules]
+        return tuple(found)
+
 
 class _Hashed:
     """A value of a class that compares values, with its type."""
@@ -369,17 +380,19 @@ class Surroundings:
     def __init__(self, function, arguments=None, more_names=()):
         reader = _Reader()
         self.where = _where_kernels_run()
-        self.key = reader.function(function, more_names), self.where
-        self.places, self.settled = reader.places, reader.settled
+        read = reader.function(function, more_names)
+        settled, modules = reader.settled, len(reader.modules)
+        self.arguments = None if arguments is None else reader.key(arguments)
+        self.key = read, reader.read_of_modules(), self.where
+        self.places, self.exact = reader.places, reader.exact
+        self.settled = settled if not modules else reader.settled
         self.places.append((targets.chosen, None, targets.chosen()))
         self.places += [(_ENVIRONMENT.get, name, _ENVIRONMENT.get(name)) for name in _WHERE_KEYS]
-        self.arguments = None if arguments is None else reader.key(arguments)
-        self.exact = reader.exact
 
 
 def _is_ours(value):
-    """Whether it is an object of a class of ours. Classes are none: ours may answer whatever attribute they are asked for."""
-    return type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, type)
+    """Whether it is an object of a class of ours. Classes and modules are none: ours may answer whatever they are asked for."""
+    return type(value).__module__.partition(".")[0] == "tilewright" and not isinstance(value, (type, types.ModuleType))
 
 
 def inner_function(value):

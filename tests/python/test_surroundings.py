@@ -24,7 +24,7 @@ import tilewright.language as T
 from engines import array_for, every_engine
 from tilewright import jitted, surroundings, tvm_nodes
 from tilewright.targets import Target
-from tilewright.tilelang_parts import Missing
+from tilewright.tilelang_parts import Missing, Open
 
 ONES = np.ones(4, "float32")
 HEAD = """
@@ -301,6 +301,12 @@ def of_function(x=2.0):
     return made
 
 
+def module_of(**content):
+    module = types.ModuleType("of_a_user")
+    vars(module).update(content)
+    return module
+
+
 def attribute_is_set(name, value):
     return lambda s: setattr(s, name, value)
 
@@ -353,6 +359,10 @@ VALUES = {
     "function's attribute": ("S.x", of_function(), attribute_is_set("x", 3.0)),
     "function's attribute in a list": ("S[0].x", [of_function()], lambda s: setattr(s[0], "x", 3.0)),
     "function's attribute that comes later": ("getattr(S, 'y', 2.0)", of_function(), attribute_is_set("y", 3.0)),
+    "module in a list": ("S[0].x", [module_of(x=2.0)], lambda s: setattr(s[0], "x", 3.0)),
+    "module in a tuple": ("S[0].x", (module_of(x=2.0),), lambda s: setattr(s[0], "x", 3.0)),
+    "module in a dict": ("S['a'].x()", {"a": module_of(x=lambda: 2.0)}, lambda s: setattr(s["a"], "x", lambda: 3.0)),
+    "module in a module in an object": ("S.y.m.x", types.SimpleNamespace(y=module_of(m=module_of(x=2.0))), lambda s: setattr(s.y.m, "x", 3.0)),
     "macro's attribute": ("S.x", T.macro(of_function()), attribute_is_set("x", 3.0)),
 }
 TEXT = """
@@ -581,6 +591,12 @@ def test_what_has_every_name_holds_no_function():
 
     with pytest.raises(tw.CompileError, match="TW1102 .*tilelang.quantize.decode is part of TileLang's own machinery"):
         made(8)
+
+
+def test_a_module_that_has_every_name_holds_no_function():
+    """Around a function, in a dict of modules, it was asked for one, and what it answered whether it was any."""
+    assert surroundings.inner_function(Open("tilelang._ffi_api")) is None
+    assert surroundings.key_of({"tilelang._ffi_api": Open("tilelang._ffi_api")})[1]
 
 
 def test_a_class_that_answers_with_classes_holds_no_function():
