@@ -3,6 +3,7 @@ import ctypes
 import importlib.util
 import pathlib
 import sys
+import zlib
 
 import pytest
 
@@ -26,6 +27,20 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     _without_nvrtc((yield))
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_a_test(request):
+    """Random numbers depend on the test alone, not on those that ran before it in the same process."""
+    seed = zlib.crc32(request.node.name.encode())
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+    if numpy is not None:
+        numpy.random.seed(seed)
+        for name, value in list(vars(request.module).items()):
+            if isinstance(value, numpy.random.Generator):
+                setattr(request.module, name, numpy.random.default_rng(seed))
 
 
 @pytest.fixture
