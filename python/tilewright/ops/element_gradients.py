@@ -4,11 +4,11 @@ from __future__ import annotations
 import functools
 import sys
 
-from .gradients import operator, wanted  # noqa: F401
+from .gradients import at_first_call, operator, wanted  # noqa: F401
 from .operators import Core
 
 
-@functools.cache
+@at_first_call
 def _registered():
     """Defines the operators torch.ops.tilewright.*, at the first call that wants one."""
     import torch
@@ -65,21 +65,13 @@ def _registered():
         ctx.dtype = str(inputs[0].dtype).removeprefix("torch.")
 
     cast_operator.register_autograd(lambda ctx, grad: (cast_operator.direct(grad, ctx.dtype), None), setup_context=keep_type)
-    return True
 
 
 def _operator(name):
     import torch
 
-    _defined()
+    _registered()
     return getattr(torch.ops.tilewright, name)
-
-
-def _defined():
-    return _registered()
-
-
-_defined._dynamo_marked_constant = True  # torch.compile calls it while it traces
 
 
 # ---- of several tensors

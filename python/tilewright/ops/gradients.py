@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 
 
 def wanted(*tensors):
@@ -44,15 +45,27 @@ def _is_unseen(torch, *given):
     return all(type(x) in plain for x in given if isinstance(x, torch.Tensor))
 
 
-_defined = False
+def at_first_call(define):
+    """A function that runs `define` when it is called first, and True. Threads that call it meanwhile wait until it has run."""
+    lock, begun, done = threading.RLock(), [], []
+
+    @functools.wraps(define)
+    def ensured():
+        if not done:
+            with lock:
+                if not begun:
+                    begun.append(True)
+                    define()
+                    done.append(True)
+        return True
+
+    ensured._dynamo_marked_constant = True  # torch.compile calls it while it traces
+    return ensured
 
 
+@at_first_call
 def _registered():
     """Defines the operators torch.ops.tilewright.*, at the first call that wants one."""
-    global _defined
-    if _defined:
-        return True
-    _defined = True
     import torch
 
     from . import products, rows
@@ -218,9 +231,6 @@ def _of_attention(define, name, more, run, backward_of, axes_of):
         return *backward_operator.direct(grad, grad_lse, q, k, v, out, lse, *options), of_sink, *[None] * len(options)
 
     forward.register_autograd(backward, setup_context=keep)
-
-
-_registered._dynamo_marked_constant = True  # torch.compile calls it while it traces
 
 
 def _operator(name):

@@ -91,11 +91,15 @@ class Core:
 
 
 _undefined = []
+_defining = threading.Lock()
 
 
 def _define_all():
-    while _undefined:
-        _undefined.pop().define()
+    if _undefined:
+        with _defining:  # other threads wait until the last one is defined
+            while _undefined:
+                _undefined[-1].define()
+                _undefined.pop()
     return True
 
 
