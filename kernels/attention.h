@@ -25,11 +25,13 @@ struct AttentionCall {
     if (o.packed) return Tensor(name, {kv_heads * o.group, queries}, f32);
     return Tensor(name, {batch, kv_heads * o.group, queries}, f32);
   }
-  // `n` positions of a head, `first` the first; of packed sequences counted from the first of all.
-  Region tile(const Buffer& x, const Value& b, const Value& head, const Value& first, int64_t n) const {
-    if (o.packed) return x(slice(first, first + n), head, all);
-    if (o.heads_first) return x(b, head, slice(first, first + n), all);
-    return x(b, slice(first, first + n), head, all);
+  // `n` positions of a head, `first` the first; of packed sequences counted from the first of all. `columns` of each:
+  // those behind the tensor's own are zeros, and stay unwritten.
+  Region tile(const Buffer& x, const Value& b, const Value& head, const Value& first, int64_t n,
+              const Index& columns = all) const {
+    if (o.packed) return x(slice(first, first + n), head, columns);
+    if (o.heads_first) return x(b, head, slice(first, first + n), columns);
+    return x(b, slice(first, first + n), head, columns);
   }
 
   const AttentionOptions& o;
