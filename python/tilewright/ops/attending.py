@@ -73,8 +73,8 @@ def _checked(function, tensors, rank, axes):
         if a.shape[d] != b.shape[d]:
             refuse_shape(function, f"'{of_a}' and '{of_b}' differ in {what}: {a.shape[d]} and {b.shape[d]} (shapes {tuple(a.shape)} and {tuple(b.shape)})")
     for name, x in (("q", q), ("v", v)):
-        if not 0 < x.shape[-1] <= 256 or x.shape[-1] % 16:
-            refuse_shape(function, f"'{name}' has head dim {x.shape[-1]}", "it is a multiple of 16 up to 256: pad it with zeros")
+        if not 0 < x.shape[-1] <= 256:
+            refuse_shape(function, f"'{name}' has head dim {x.shape[-1]}", "it is 1 to 256")
     if not k.shape[heads] or q.shape[heads] % k.shape[heads]:
         refuse_shape(function, f"{q.shape[heads]} heads of 'q' do not divide among {k.shape[heads]} of 'k'",
                      "the heads of 'q' are a multiple of those of 'k' and 'v'")  # fmt: skip
@@ -153,7 +153,7 @@ _attention.__name__ = "attention"
 _attention.__doc__ = """softmax(scale * q @ k^T) @ v for each head.
 
 q: (batch, positions, heads, head dim), or (batch, heads, positions, head dim) with layout="bhsd"; k, v: as many heads, or a
-divisor of it: neighbouring heads of q share one. Head dims: multiples of 16 up to 256, of v another one if need be. Queries and
+divisor of it: neighbouring heads of q share one. Head dims: 1 to 256, of v another one if need be. Queries and
 keys end together: with causal=True the last query sees all keys, the one before it one less. window: (left, right), so many
 keys before and behind that one, None for all. A query that sees no key gets zeros. sink: (heads,), the score of one more key
 whose value is zero. scale: 1 / sqrt(head dim) if None. return_lse: also log(sum(exp(scores))), float32 (batch, heads,

@@ -35,8 +35,8 @@ def _checked(q, k, v, lengths, block_table):
         refuse_shape(function, f"'q', 'k' and 'v' of shapes {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)} do not belong together",
                      f"k: {of_keys}; v the same but for its head dim")  # fmt: skip
     for name, x in (("q", q), ("v", v)):
-        if not 0 < x.shape[-1] <= 256 or x.shape[-1] % 16:
-            refuse_shape(function, f"'{name}' has head dim {x.shape[-1]}", "it is a multiple of 16 up to 256: pad it with zeros")
+        if not 0 < x.shape[-1] <= 256:
+            refuse_shape(function, f"'{name}' has head dim {x.shape[-1]}", "it is 1 to 256")
     heads, kv_heads = q.shape[1], k.shape[2]
     if not kv_heads or heads % kv_heads:
         refuse_shape(function, f"{heads} heads of 'q' do not divide among {kv_heads} of 'k'", "the heads of 'q' are a multiple of those of 'k' and 'v'")
