@@ -6,8 +6,12 @@ namespace tilewright::kernels {
 namespace {
 
 // Columns of a tile with rows of `dim` elements: two warpgroups have a half each, of whole panels of shared memory.
-// 80 dimensions as one warpgroup has them take 1.24 times as long on an H200, 112 1.45 times.
-int64_t columns_of_tiles(int64_t dim, DType dtype) { return dtype.storage_bits() > 16 ? dim : (dim + 31) / 32 * 32; }
+// 80 dimensions as one warpgroup has them take 1.24 times as long on an H200, 112 1.45 times; halves of 224 1.3 times
+// as long as of 256.
+int64_t columns_of_tiles(int64_t dim, DType dtype) {
+  if (dtype.storage_bits() > 16) return dim;
+  return dim > 192 ? 256 : (dim + 31) / 32 * 32;
+}
 
 // What the launches hand on. Of each block of queries a row: logarithms, to base 2, and dot products of output and
 // gradient; packed sequences have room for a block more each.
@@ -81,21 +85,24 @@ Program attention_backward(const AttentionOptions& o) {
   const int64_t bytes = o.dtype.storage_bits() / 8;
   const int64_t beside = ((n + 2 * m) * (D + E) + (split ? n * m : 0)) * bytes + 4 * m * (D + 2);
   const int64_t slots = beside + 2 * n * m * bytes <= kSharedBytes ? 2 : 1;
+  // Sums for queries leave by TMA from shared memory, where there is room for all of a block's, or for so many columns
+  // beside one block of dO: 4 * 16 heads of 4096 positions, 256 dimensions take 7052 us on an H200, 9530 without.
+  const bool in_parts = beside > kSharedBytes && D > 128;
   // More than 32 elements a thread spill beside a product of rounded weights that is under way (ptxas 13.0).
   const bool early = m * n <= 32 * o.tile.threads;
   const auto products = [&](const Scratch& scratch) {
     const Value longest = o.packed ? c.longest_key : c.keys;
     for (auto [bx, h, b] : Kernel({ceildiv(longest, n), c.kv_heads, c.batch}, {.threads = o.tile.threads})) {
       auto K_shared = alloc_shared({n, D}, o.dtype), V_shared = alloc_shared({n, E}, o.dtype);
-      auto Q_shared = alloc_shared({m, D}, o.dtype), dO_shared = alloc_shared({m, E}, o.dtype);
+      auto Q_shared = alloc_shared({m, D}, o.dtype), dO_shared = alloc_shared({m, E}, o.dtype, "dO_shared");
       auto rows_shared = alloc_shared({2 * m}, f32);
       auto dS_shared = alloc_shared({slots, n, m}, o.dtype);
       auto P = alloc_fragment({n, m}, f32), dP = alloc_fragment({n, m}, f32);
       auto P_cast = split ? alloc_shared({n, m}, o.dtype, "P_cast") : alloc_fragment({n, m}, o.dtype, "P_cast");
       auto dS_cast = alloc_fragment({n, m}, o.dtype);
       auto dK_local = alloc_fragment({n, D}, f32), dV_local = alloc_fragment({n, E}, f32);
-      auto dQ_local = alloc_fragment({m, D}, f32);
       const AttentionSequence s(c, b);
+      if (in_parts) annotate_plan("ring dO_shared slots=1");
       Value first = bx * n, scale = c.scale * kLog2E;
       if (o.packed) If(first >= s.keys, [&] { thread_return(); });
       copy(c.tile(K, b, h, s.key_start + first, n, of_D), K_shared);
@@ -130,9 +137,18 @@ Program attention_backward(const AttentionOptions& o) {
           copy(dP, dS_cast);
           copy(dS_cast, dS);
           if (!early) gemm(P_cast, dO_shared, dV_local, {.policy = GemmWarpPolicy::FullRow});
-          gemm(dS, K_shared, dQ_local, {.transpose_A = true, .clear_accum = true});
-          gemm(split ? dS : Tile(dS_cast), Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
-          atomic_add(c.tile(scratch.dQ_sum, b, head, s.query_start + query, m), dQ_local);
+          const auto add_dQ = [&](int64_t begin, int64_t end, const auto& meanwhile) {
+            const Index columns = slice(begin, end);
+            auto dQ_local = alloc_fragment({m, end - begin}, f32, "dQ_local");
+            gemm(dS, K_shared(all, columns), dQ_local, {.transpose_A = true, .clear_accum = true});
+            meanwhile();
+            atomic_add(c.tile(scratch.dQ_sum, b, head, s.query_start + query, m, columns), dQ_local);
+          };
+          const auto add_dK = [&] {
+            gemm(split ? dS : Tile(dS_cast), Q_shared, dK_local, {.policy = GemmWarpPolicy::FullRow});
+          };
+          add_dQ(0, in_parts ? 128 : D, add_dK);
+          if (in_parts) add_dQ(128, D, [] {});
         }
       }
       for (auto [i, j] : Parallel(n, D)) dK_local(i, j) *= c.scale;
