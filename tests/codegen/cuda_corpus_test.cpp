@@ -43,6 +43,7 @@ const std::vector<Exception>& exceptions() {
       {"attention_backward", "4x32/32x4096x64 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 float16 causal dynamic", "sm_80", Finding::Spill, kWgmmaTiles},
       {"attention_backward", "4x32/32x4096x64 float16 causal dynamic", "sm_90a", Finding::Spill, kLeanLoader},
+      {"attention_backward", "4x32/32x4096x128 bfloat16 causal", "sm_90a", Finding::Spill, kLeanLoader},
       {"specialized_attention", "", "sm_80", Finding::Refused, kNoBarriers},
       {"linear_attention", "8x32x4096x128+128 bfloat16", "sm_80", Finding::Spill, kWgmmaTiles},
       {"linear_attention", "2x1x1x64+64 bfloat16 dynamic", "sm_80", Finding::Spill, kWgmmaTiles},

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "analysis/divisibility.h"
+#include "analysis/uneven_along.h"
 #include "analysis/waiting_blocks.h"
 #include "ir/cluster.h"
 #include "ir/extent.h"
@@ -40,6 +42,82 @@ ir::Swizzle order_of(const std::optional<std::array<int64_t, 2>>& tile) {
   if (tile && (*tile)[1] > (*tile)[0]) return {4, RasterOrder::Column};
   return {tile && (*tile)[1] == (*tile)[0] ? 8 : 16, RasterOrder::Row};
 }
+
+// Tiles that take longer the further they lie along a dimension of the grid, dealt in pairs that all take about as
+// long: a tile and its mirror along that dimension, of the next tiles that are alike in it. Blocks take a pair each,
+// then one of the next wave; of what is left behind whole waves each takes one tile, if that is enough. By the turns of
+// causal attention with 8 to 128 heads and 500 to 17,000 positions the block that has most has 1.05 times the mean (in
+// the median; 1.11 where every second wave is dealt backwards, which is even only where waves are whole rows of the
+// grid).
+class Pairs {
+ public:
+  Pairs(TileProgram& p, const Launch& own, size_t along, const FewBlocks& few)
+      : p_(p), own_(own), along_(along), few_(few), type_(few.tiles->type), extent_(cast(own.grid[along], type_)) {
+    alike_ = number(1);
+    for (size_t d = 0; d < own.grid.size(); ++d)
+      if (d != along) alike_ = mul(alike_, cast(own.grid[d], type_));
+    const Expr of_wave = mul(few.blocks, number(2));
+    in_pairs_ = named("in_pairs", mul(binary(BinaryOp::FloorDiv, few.tiles, of_wave), number(2)));
+    const Expr left = sub(few.tiles, mul(in_pairs_, few.blocks));
+    const Expr some = binary(BinaryOp::Lt, number(0), left);
+    single_ = named("single", number_of(logical_and(some, binary(BinaryOp::Le, left, few.blocks))));
+    // Of an odd number of tiles the last is its own mirror: first comes who has it, then who has a pair.
+    const Expr first = select(is(single_), left, ceildiv(left, number(2)));
+    const Expr second = select(is(single_), number(0), binary(BinaryOp::FloorDiv, left, number(2)));
+    const auto takes = [&](const Expr& of) { return number_of(binary(BinaryOp::Lt, few.block, of)); };
+    turns = cast(named("turns", add(in_pairs_, add(takes(first), takes(second)))), i32);
+  }
+  Expr turns;  // of the block
+
+  // Names for the coordinates of the tile of that turn.
+  Body tile(const Expr& turn) {
+    const Expr two = number(2), last = logical_and(is(single_), binary(BinaryOp::Le, in_pairs_, turn));
+    const Expr of_block = mul(binary(BinaryOp::FloorDiv, turn, two), few_.blocks);
+    const Expr second = named("second", binary(BinaryOp::FloorMod, select(last, few_.block, turn), two));
+    const Expr pair =
+        named("pair", add(of_block, select(last, binary(BinaryOp::FloorDiv, few_.block, two), few_.block)));
+    const Expr row = named("row", binary(BinaryOp::FloorDiv, pair, extent_)), at = sub(pair, mul(row, extent_));
+    const Expr mirrored = select(is(second), sub(sub(extent_, number(1)), at), at);
+    const VarId along = own_.block[along_];
+    emit(Let{along, cast(mirrored, p_.var(along).type)});
+    Launch others = own_;
+    others.swizzle = {};
+    const auto d = static_cast<std::ptrdiff_t>(along_);
+    others.grid.erase(others.grid.begin() + d), others.block.erase(others.block.begin() + d);
+    // Of an odd number of rows the last is paired with itself.
+    Expr number_of_row = add(mul(row, two), second);
+    if (analysis::power_of_two_divisor(alike_) % 2 != 0)
+      number_of_row = binary(BinaryOp::Min, number_of_row, sub(alike_, number(1)));
+    if (!others.grid.empty())
+      for (Stmt& s : bind_tile(p_, others, named("others", number_of_row), true)) out_.push_back(std::move(s));
+    return std::exchange(out_, {});
+  }
+  Body names() { return std::exchange(out_, {}); }
+
+ private:
+  Expr number(int64_t value) const { return constant(type_, value); }
+  Expr is(const Expr& n) const { return binary(BinaryOp::Eq, n, number(1)); }
+  Expr number_of(const Expr& condition) const { return select(condition, number(1), number(0)); }
+  template <class T>
+  void emit(T op) {
+    out_.push_back(make_stmt(std::move(op), own_.location));
+  }
+  Expr named(const char* name, const Expr& value) {
+    if (is_constant(value)) return value;
+    const VarId id = p_.new_var(name, value->type);
+    emit(Let{id, value});
+    return var(id, value->type);
+  }
+
+  TileProgram& p_;
+  const Launch& own_;
+  const size_t along_;
+  const FewBlocks& few_;
+  const DType type_;
+  const Expr extent_;
+  Expr alike_, in_pairs_, single_;
+  Body out_;
+};
 
 }  // namespace
 
@@ -102,6 +180,8 @@ std::optional<FewBlocks> with_few_blocks(TileProgram& p, Launch& launch, int64_t
 
 bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   const Launch own = launch;
+  const auto along = uneven && cluster_blocks(launch) == 1 && !reorders_blocks(launch) ? analysis::uneven_along(launch)
+                                                                                       : std::optional<size_t>();
   auto few = with_few_blocks(p, launch, most, true);
   if (!few) return false;
   const Expr tiles = few->tiles, grid = few->blocks, first = few->block;
@@ -114,6 +194,16 @@ bool walk_tiles(TileProgram& p, Launch& launch, int64_t most, bool uneven) {
   loop.var = turn;
   loop.begin = constant(i32, int64_t{0});
   const Expr at = cast(var(turn, i32), type);
+  if (along) {
+    Pairs pairs(p, own, *along, *few);
+    loop.extent = pairs.turns;
+    for (Stmt& s : pairs.names()) few->names.push_back(std::move(s));
+    loop.body = pairs.tile(at);
+    loop.body.insert(loop.body.end(), own.body.begin(), own.body.end());
+    launch.body = std::move(few->names);
+    launch.body.push_back(make_stmt(std::move(loop), launch.location));
+    return true;
+  }
   // The place of the block in a wave.
   auto place = [&](const Expr& wave) {
     const Expr odd = binary(BinaryOp::Eq, binary(BinaryOp::FloorMod, wave, two), one);

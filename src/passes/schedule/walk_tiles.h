@@ -16,8 +16,9 @@ struct FewBlocks {
 std::optional<FewBlocks> with_few_blocks(ir::TileProgram& program, ir::Launch& launch, int64_t most, bool even);
 
 // Block b of G takes tiles b, b + G, ... of the launch's grid, in an order that shares operands: as few blocks as make
-// no more waves, at most `blocks`. Where tiles are `uneven`, every second wave is dealt backwards, so that who had much
-// gets little. False, and nothing is done: one wave takes all.
+// no more waves, at most `blocks`. Where tiles are `uneven`, who had much gets little: tiles are dealt in pairs that
+// take as long as others, if it is known along which dimension they take longer (analysis/uneven_along.h); else every
+// second wave is dealt backwards. False, and nothing is done: one wave takes all.
 bool walk_tiles(ir::TileProgram& program, ir::Launch& launch, int64_t blocks, bool uneven);
 
 // Names for the coordinates of the tile of that number, in the order in which tiles are walked. `inside`: it is known
