@@ -89,10 +89,10 @@ def _on_gpu(x, n, count, limits):
     return programs().in_order_by_digits, {"each": width // threads, "walks": walks, "limits": limits, "threads": threads}
 
 
-def _on_cpu(n, count):
-    wanted = max(up_to_power_of_two(count), 16)
-    width = min(max(up_to_power_of_two(n), 2 * wanted if wanted < n else wanted), max(2 * wanted, 2048) if wanted < n else _MOST)
-    return programs().in_order, {"width": width, "count": min(wanted, width), "walks": width < n, "threads": 128}
+def _on_cpu(n, count, limits):
+    walks, chunk = 4 * count < n and n > 512, 64
+    width = max(up_to_power_of_two(2 * count), 256) if walks else up_to_power_of_two(n)
+    return programs().in_order, {"limits": limits, "width": width, "chunk": chunk, "walks": walks, "threads": 128}
 
 
 def _run_order(x, count, largest, dim, starts, ends):
@@ -105,12 +105,8 @@ def _run_order(x, count, largest, dim, starts, ends):
     if values.numel():
         gpu, limits = on_gpu(x), starts is not None
         if not limits:
-            starts, ends = (
-                (moved.new_empty((1,), dtype=torch.int32),) * 2
-                if gpu
-                else (moved.new_full((m,), e, dtype=torch.int32) for e in (0, n))
-            )
-        family, options = _on_gpu(x, n, count, limits) if gpu else _on_cpu(n, count)
+            starts = ends = moved.new_empty((1,), dtype=torch.int32)
+        family, options = _on_gpu(x, n, count, limits) if gpu else _on_cpu(n, count, limits)
         launch(
             family,
             {"x": _kind(x), "largest": largest, **options},

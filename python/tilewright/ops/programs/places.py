@@ -65,83 +65,6 @@ def of_extreme(x, largest, last, rows, tile, columns, threads=128):
     return place_of_extreme
 
 
-def _key(x, value, largest):
-    """An integer that orders as the values do, the wanted first when integers fall; NaN is the largest, zeros are alike."""
-    if "float" not in x:
-        key = T.cast(value, "int32")
-    else:
-        wide = T.cast(value, "float32")
-        bits = T.reinterpret(T.if_then_else(wide == 0, T.float32(0), wide), "int32")
-        key = T.if_then_else(T.isnan(wide), T.max_value("int32"), bits ^ ((bits >> 31) & 0x7FFFFFFF))
-    return key if largest else ~key
-
-
-@T.macro
-def _sort(keys, places, width):
-    """Bitonic: runs of 2, 4, ... elements in falling and rising order, until there is one; of equals the first comes first."""
-    for p in T.serial((width - 1).bit_length()):
-        for q in T.serial(p + 1):
-            s = p - q
-            for i in T.Parallel(width // 2):
-                low = ((i >> s) << (s + 1)) | (i & ((1 << s) - 1))
-                high = low + (1 << s)
-                a, b, pa, pb = keys[low], keys[high], places[low], places[high]
-                falls = ((low >> (p + 1)) & 1) == 0
-                wrong = T.logical_or(a < b, T.logical_and(a == b, pa > pb))
-                if wrong == falls:
-                    keys[low] = b
-                    keys[high] = a
-                    places[low] = pb
-                    places[high] = pa
-
-
-@Family
-def in_order(x, largest, width, count, walks, threads):
-    """The first `count` of each row in order, with their places, int64. A block has `width` of them at once: if it `walks`,
-    it keeps the better half and takes as many again. S and E: where each row begins and ends; what is beyond has no
-    place, -1."""
-    M, N, K = T.dynamic("M, N, K")
-    kept = width // 2
-    least = -(2**31)
-
-    @T.prim_func
-    def rows_in_order(
-        X: T.Tensor((M, N), x),
-        S: T.Tensor((M,), "int32"),
-        E: T.Tensor((M,), "int32"),
-        V: T.Tensor((M, K), x),
-        P: T.Tensor((M, K), "int64"),
-    ):
-        with T.Kernel(M, threads=threads) as m:
-            keys = T.alloc_shared((width,), "int32")
-            places = T.alloc_shared((width,), "int32")
-            begin, end = T.max(S[m], 0), T.min(E[m], N)
-            for i in T.Parallel(width):
-                inside = begin + i < end
-                keys[i] = T.if_then_else(inside, _key(x, X[m, T.min(begin + i, N - 1)], largest), least)
-                places[i] = T.if_then_else(inside, begin + i, _NOWHERE)
-            _sort(keys, places, width)
-            if walks:
-                for t in T.serial(T.max(T.ceildiv(end - begin - width, kept), 0)):
-                    at = begin + width + t * kept
-                    for i in T.Parallel(kept):
-                        inside = at + i < end
-                        keys[kept + i] = T.if_then_else(inside, _key(x, X[m, T.min(at + i, N - 1)], largest), least)
-                        places[kept + i] = T.if_then_else(inside, at + i, _NOWHERE)
-                    _sort(keys, places, width)
-            for i in T.Parallel(count):
-                place = places[i]
-                there = place < _NOWHERE
-                if i < K:
-                    V[m, i] = T.if_then_else(there, X[m, T.min(place, N - 1)], T.cast(0, x))
-                    P[m, i] = T.cast(T.if_then_else(there, place, -1), "int64")
-
-    return rows_in_order
-
-
-# ---- order on GPUs: keys that rise as the wanted come
-
-
 def _rank(x, value, largest):
     """The element's place in the order as a whole number of so many bits as x has, signed: the first has the least. NaN is
     the largest, zeros are alike."""
@@ -152,6 +75,99 @@ def _rank(x, value, largest):
         most = (1 << (bits - 1)) - 1
         value = T.if_then_else(T.isnan(T.cast(value, "float32")), T.int32(most), raw ^ ((raw >> 31) & most))
     return ~value if largest else value
+
+
+# ---- order on CPUs, where a row is one thread's
+
+
+@T.macro
+def _sort_words(words, counts, side, count, bits):
+    """The first `count` words of a side in rising order of their ranks, of equals the first first: by 8 bits a turn, to the
+    other side. A digit that all have in common takes no turn."""
+    T.clear(counts)
+    for i in T.serial(count):
+        for turn in T.unroll(bits // 8):
+            digit = T.cast(words[side[0], i] >> (32 + turn * 8), "int32") & 255
+            counts[turn, digit] = counts[turn, digit] + 1
+    for turn in T.serial(bits // 8):
+        shift = T.cast(32 + turn * 8, "int64")
+        if T.logical_and(count > 0, counts[turn, T.cast(words[side[0], 0] >> shift, "int32") & 255] < count):
+            first = T.alloc_var("int32", init=0)
+            for d in T.serial(256):
+                here = counts[turn, d]
+                counts[turn, d] = first
+                first = first + here
+            for i in T.serial(count):
+                word = words[side[0], i]
+                digit = T.cast(word >> shift, "int32") & 255
+                to = counts[turn, digit]
+                words[1 - side[0], to] = word
+                counts[turn, digit] = to + 1
+            side[0] = 1 - side[0]
+
+
+@Family
+def in_order(x, largest, limits, width, chunk, walks, threads):
+    """The first K of each row in order, with their places, int64. A block has `width` of them at once: if it `walks`, it keeps
+    the first K, and of the others those that come before the last of these, until there is no room for a chunk. limits:
+    rows begin and end where S and E say; what is beyond has no place, -1."""
+    M, N, K = T.dynamic("M, N, K")
+    bits = 16 if x in ("float16", "bfloat16") else 32
+    sign = 1 << (bits - 1)
+    last = sign - 1
+
+    @T.prim_func
+    def rows_in_order(
+        X: T.Tensor((M, N), x),
+        S: T.Tensor((M if limits else 1,), "int32"),
+        E: T.Tensor((M if limits else 1,), "int32"),
+        V: T.Tensor((M, K), x),
+        P: T.Tensor((M, K), "int64"),
+    ):
+        with T.Kernel(M, threads=threads) as m:
+            words = T.alloc_shared((2, width), "int64")
+            counts = T.alloc_shared((bits // 8, 256), "int32")
+            values = T.alloc_shared((chunk,), x)
+            ranks = T.alloc_shared((chunk,), "int32")
+            least = T.alloc_fragment((1,), "int32")
+            begin, end = (T.max(S[m], 0), T.min(E[m], N)) if limits else (0, N)
+            side = T.alloc_local((1,), "int32")
+            kept = T.alloc_var("int32", init=0)
+            bound = T.alloc_var("int32", init=last)
+            whole = T.alloc_var("int32", init=0)
+            side[0] = 0
+            for t in T.serial(T.ceildiv(T.max(end - begin, 0), chunk)):
+                at = begin + t * chunk
+                if walks:
+                    if kept + chunk > width:
+                        _sort_words(words, counts, side, kept, bits)
+                        kept = K
+                        whole = 1
+                        bound = T.cast(((words[side[0], K - 1] >> 32) & 0xFFFFFFFF) - sign, "int32")
+                T.copy(X[m, at], values)
+                for i in T.Parallel(chunk):
+                    ranks[i] = T.if_then_else(at + i < end, _rank(x, values[i], largest), last)
+                there = T.min(end - at, chunk)
+                T.reduce_min(ranks, least)
+                if T.logical_or(whole == 0, least[0] < bound):
+                    for i in T.serial(there):
+                        if T.logical_or(whole == 0, ranks[i] < bound):
+                            words[side[0], kept] = ((T.cast(ranks[i], "int64") + sign) << 32) | T.cast(at + i, "int64")
+                            kept = kept + 1
+            _sort_words(words, counts, side, kept, bits)
+            for i in T.serial(K):
+                if i < kept:
+                    place = T.cast(words[side[0], i] & 0x7FFFFFFF, "int32")
+                    V[m, i] = X[m, place]
+                    P[m, i] = T.cast(place, "int64")
+                else:
+                    V[m, i] = T.cast(0, x)
+                    P[m, i] = T.cast(-1, "int64")
+
+    return rows_in_order
+
+
+# ---- order on GPUs: keys that rise as the wanted come
 
 
 def _value(x, rank, largest):
