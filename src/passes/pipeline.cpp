@@ -16,6 +16,7 @@
 #include "passes/loops/fuse_loops.h"
 #include "passes/loops/integer_magnitudes.h"
 #include "passes/loops/prefetch_rows.h"
+#include "passes/loops/quotients_ahead.h"
 #include "passes/loops/read_again.h"
 #include "passes/loops/scan_rows.h"
 #include "passes/loops/side_by_side.h"
@@ -51,6 +52,7 @@ constexpr LoopPass kLoopPasses[] = {
     {"fold_lanes", "the lanes of a reduction are joined in registers", anywhere<fold_lanes>},
     {"scan_rows", "rows are scanned side by side", scan_rows},
     {"choose_lanes", "which loops are vectors of our own", choose_lanes},
+    {"quotients_ahead", "what no iteration divides anew is divided before the loop", anywhere<quotients_ahead>},
 };
 
 }  // namespace

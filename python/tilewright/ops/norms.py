@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .calls import as_number, product, refuse_shape
 from .operators import FLOATS, Core, check, check_number, launch, on_gpu, public, refuse_option, up_to_power_of_two
 
@@ -23,6 +25,12 @@ def _tiles(n, gpu):
     if n > threads * _ROW_ELEMENTS:
         return 0, 1, 8192, 256
     return n, max(1, min(16, 4096 // up_to_power_of_two(n))), 8192, threads
+
+
+def _near(length, width, gpu):
+    """How many elements after each other are sure to be of one channel: what a thread, or a loop in vectors, goes through."""
+    near = math.gcd(length, width, 8 if gpu else 256)
+    return 1 if gpu and near < 8 else near
 
 
 def _parts(m, n, tile):
@@ -54,7 +62,7 @@ def _run(x, residual, weight, bias, gate, kind, how, groups, length, epsilon):
             "weight": how if weight is not None else "",
             "bias": how if bias is not None else "",
             "gate": gate is not None,
-            "near": 8 if "channel" == how and length % 8 == 0 and (columns or tile) % 8 == 0 else 1,
+            "near": _near(length, columns or tile, on_gpu(x)) if how == "channel" else 1,
             "tile": tile,
             "threads": threads,
         }

@@ -3,7 +3,11 @@
 // Every access of global memory that is not proven in bounds is guarded. Of a box, the checks that are affine in its
 // variables are made once for its extreme points: if all hold, the loops run without them, else a second nest runs with
 // a guard at each access.
+#include <cstdlib>
+
+#include "analysis/slope.h"
 #include "ir/match.h"
+#include "ir/names.h"
 #include "passes/lower/layouts.h"
 #include "support/diagnostic.h"
 
@@ -268,19 +272,26 @@ bool is_vectorizable(const Body& body, const Lowering& l) {
 // How well a loop over the variable walks memory: unit steps count for it, strides against it, stores twice.
 int contiguity(const Expr& v, const Body& body, const Lowering& l) {
   int score = 0;
+  Substitution names;
   auto access = [&](BufferId buffer, const std::vector<Expr>& index, int weight) {
     const Buffer& b = l.buffer(buffer);
     for (size_t d = 0; d < index.size(); ++d) {
-      if (!used_vars(index[d]).contains(id_of(v))) continue;
-      const bool unit = b.strides.empty() ? d + 1 == index.size() : constant_int(b.strides[d]) == 1;
-      score += unit ? weight : -weight;
+      const Expr at = substitute(index[d], names);
+      if (!used_vars(at).contains(id_of(v))) continue;
+      const bool last = b.strides.empty() ? d + 1 == index.size() : constant_int(b.strides[d]) == 1;
+      const auto step = analysis::slope_through_casts(at, id_of(v));  // none: a quotient, a bound
+      score += !last || (step && std::abs(*step) > 1) ? -weight : step ? weight : 0;
     }
   };
   walk(body, [&](const Stmt& s) {
+    for_each_expr(s, [&](const Expr& whole) {
+      walk(whole, [&](const Expr& e) {
+        if (const auto* n = e.as<Load>()) access(n->buffer, n->indices, 1);
+      });
+    });
     if (const auto* n = s.as<Store>()) access(n->to.buffer, n->to.indices, 2);
-  });
-  walk_exprs(body, [&](const Expr& e) {
-    if (const auto* n = e.as<Load>()) access(n->buffer, n->indices, 1);
+    if (const auto* n = s.as<Let>(); n && n->value->type.is_int())
+      if (const auto value = spelled_out(n->value, names, kLargestValue)) names[n->var] = *value;
   });
   return score;
 }
