@@ -6,6 +6,7 @@ from .calls import product
 from .operators import FLOATS, Core, check, dimension_of, launch, on_gpu, public, up_to_power_of_two
 
 _NUMBERS = (*FLOATS, "int32", "int64")
+_BESIDE = 16  # rows that a CPU scans together
 
 
 def _width(n, gpu):
@@ -28,8 +29,10 @@ def _run(x, scan, dim):
         return out
     if n == 1:
         width = _width(r, gpu)
-        options = {"x": kind, "scan": scan, "rows": max(1, (1024 if gpu else 4096) // width), "width": width, "threads": 128}
-        launch(programs().along_rows, options, wide.view(m, r), out.view(m, r))
+        family, rows = programs().along_rows, max(1, (1024 if gpu else 4096) // width)
+        if not gpu and m > 1 and (scan, x.is_floating_point()) != ("sum", True):  # of floats the sum has an operation
+            family, rows, width = programs().rows_beside, _BESIDE, min(width, 64)
+        launch(family, {"x": kind, "scan": scan, "rows": rows, "width": width, "threads": 128}, wide.view(m, r), out.view(m, r))
     else:
         launch(
             programs().down_columns,
@@ -64,14 +67,17 @@ def _run_places(x, largest, dim):
     values, places = moved.new_empty(moved.shape), moved.new_empty(moved.shape, dtype=torch.int64)
     if x.numel():
         width = _width(n, on_gpu(x))
+        family, rows = programs().running_places, max(1, 1024 // width)
+        if not on_gpu(x):
+            family, rows, width = programs().places_beside, _BESIDE, min(width, 64)
         options = {
             "x": str(x.dtype).removeprefix("torch."),
             "largest": largest,
-            "rows": max(1, 1024 // width),
+            "rows": rows,
             "width": width,
             "threads": 128,
         }
-        launch(programs().running_places, options, moved.view(m, n), values.view(m, n), places.view(m, n))
+        launch(family, options, moved.view(m, n), values.view(m, n), places.view(m, n))
     return values.movedim(-1, dim).contiguous(), places.movedim(-1, dim).contiguous()
 
 

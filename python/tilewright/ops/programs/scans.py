@@ -68,6 +68,34 @@ def along_rows(x, scan, rows, width, threads):
 
 
 @Family
+def rows_beside(x, scan, rows, width, threads):
+    """along_rows of a CPU: rows stand beside each other, so that a step along all of them is one operation."""
+    M, N = T.dynamic("M, N")
+    kind, join = _sum_kind(x), _JOINS[scan]
+
+    @T.prim_func
+    def scan_rows(X: T.Tensor((M, N), x), Y: T.Tensor((M, N), x)):
+        with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
+            tile = T.alloc_shared((rows, width), kind)
+            beside = T.alloc_shared((width, rows), kind)
+            before = T.alloc_shared((rows,), kind)
+            T.fill(before, _nothing(scan, kind))
+            for t in T.serial(T.ceildiv(N, width)):
+                T.copy(X[bx * rows, t * width], tile)
+                for j, i in T.Parallel(width, rows):
+                    beside[j, i] = tile[i, j]
+                for j in T.serial(width):
+                    for i in T.Parallel(rows):
+                        before[i] = join(before[i], beside[j, i])
+                        beside[j, i] = before[i]
+                for i, j in T.Parallel(rows, width):
+                    tile[i, j] = beside[j, i]
+                T.copy(tile, Y[bx * rows, t * width])
+
+    return scan_rows
+
+
+@Family
 def down_columns(x, scan, columns, threads):
     """Rows of X [M, R, N] one after the other, each joined with what stands above it."""
     M, R, N = T.dynamic("M, R, N")
@@ -132,5 +160,45 @@ def running_places(x, largest, rows, width, threads):
                 for i in T.Parallel(rows):
                     before[i] = other[i, width - 1]
                     place[i] = other_at[i, width - 1]
+
+    return scan_places
+
+
+@Family
+def places_beside(x, largest, rows, width, threads):
+    """running_places of a CPU: rows stand beside each other."""
+    M, N = T.dynamic("M, N")
+    worst = -float("inf") if largest else float("inf")
+
+    @T.prim_func
+    def scan_places(X: T.Tensor((M, N), x), Y: T.Tensor((M, N), x), P: T.Tensor((M, N), "int64")):
+        with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
+            tile = T.alloc_shared((rows, width), "float32")
+            places = T.alloc_shared((rows, width), "int32")
+            beside = T.alloc_shared((width, rows), "float32")
+            places_beside = T.alloc_shared((width, rows), "int32")
+            before = T.alloc_shared((rows,), "float32")
+            place = T.alloc_shared((rows,), "int32")
+            T.fill(before, T.float32(worst))
+            T.clear(place)
+            for t in T.serial(T.ceildiv(N, width)):
+                T.copy(X[bx * rows, t * width], tile)
+                for j, i in T.Parallel(width, rows):
+                    beside[j, i] = tile[i, j]
+                for j in T.serial(width):
+                    for i in T.Parallel(rows):
+                        left, here = before[i], beside[j, i]
+                        later = T.bind(_goes_on(left, here, largest))
+                        before[i] = T.if_then_else(later, here, left)
+                        place[i] = T.if_then_else(later, t * width + j, place[i])
+                        beside[j, i] = before[i]
+                        places_beside[j, i] = place[i]
+                for i, j in T.Parallel(rows, width):
+                    tile[i, j] = beside[j, i]
+                for i, j in T.Parallel(rows, width):
+                    places[i, j] = places_beside[j, i]
+                T.copy(tile, Y[bx * rows, t * width])
+                for i, j in T.Parallel(rows, width):
+                    P[bx * rows + i, t * width + j] = T.cast(places[i, j], "int64")
 
     return scan_places
