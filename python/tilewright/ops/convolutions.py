@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .calls import product, refuse_shape
-from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option
+from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option, up_to_power_of_two
 from .pooling import _in_three, spread
 
 _MANY = 264  # tiles of 256 places: enough for a GPU, where twice as many share the weights that they bring
+
+_LONGEST, _LONGEST_WINDOW = 32768, 64  # results of a line, and elements of a window along it, by lines of a CPU
 
 
 def _results(extents, window, stride, padding, dilation):
@@ -20,6 +22,20 @@ def _turned(x):
     made = x.new_empty((x.shape[0], x.shape[2], x.shape[1]))
     launch(convolutions.turned, {"x": str(x.dtype).removeprefix("torch.")}, x, made)
     return made
+
+
+def _straight(of_group, terms, windows, extents, results):
+    """The options by which a CPU goes along lines of images, if that is the way: lines fill vectors, and a tile of products would
+    be for the most part empty."""
+    width, window, stride = up_to_power_of_two(results[-1]), windows["window"][2], windows["stride"][2]
+    if (of_group >= 16 and terms > 32) or results[-1] < 16 or width > _LONGEST or window > _LONGEST_WINDOW:
+        return None
+    return {
+        "rows": min(8, up_to_power_of_two(of_group), _LONGEST_WINDOW // window, _LONGEST // width),
+        "room": up_to_power_of_two((extents[-1] + 2 * windows["padding"][2]) // stride + 1),
+        "width": width,
+        "lines": max(1, min(16, 4096 // width)),
+    }
 
 
 def _run(x, weight, bias, stride, padding, dilation, groups):
@@ -66,6 +82,11 @@ def _run(x, weight, bias, stride, padding, dilation, groups):
             options.update(columns=256, threads=256)
         x, weight = _turned(x).view(-1, x.shape[1]), _turned(weight).view(-1, of_channels)
         launch(convolutions.channels, options, x, weight, bias, result, count, *numbers)
+    elif not gpu and (plan := _straight(of_group, of_channels * taps, windows, extents, results)):
+        plan.update(windows, x=options["x"], bias=options["bias"], threads=128)
+        d, h, w, od, oh, ow = numbers
+        x, result = x.view(-1, d * h, w), made.view(-1, od * oh, ow)
+        launch(convolutions.straight, plan, x, weight.view(outputs, -1), bias, result, count, d, h, oh)
     else:
         options.update(windows, rows=min(rows, 64), threads=128)
         launch(convolutions.patches, options, x.view(x.shape[0], -1), weight.view(outputs, -1), bias, result, count, *numbers)

@@ -101,6 +101,65 @@ def patches(x, index, window, stride, padding, dilation, bias, tf32, rows, colum
 
 
 @Family
+def straight(x, window, stride, padding, dilation, bias, rows, room, width, lines, threads):
+    """The same on a CPU: a line of an image that `rows` channels of the result need is brought once, those of its elements beside
+    each other that are a stride apart, and goes into sums of a line of results. A block has `lines` of these. room, width: of as
+    many elements at least as lie so, of as many results as a line has."""
+    M, DH, W, OC, K, L, R, OW, G = T.dynamic("M, DH, W, OC, K, L, R, OW, G")
+    taps = window[0] * window[1] * window[2]
+    apart = stride[2]
+    # Which elements have which remainder by the stride, counted from the padding: where the first stands in room, and in the line.
+    first = [(padding[2] - r + apart - 1) // apart if r < padding[2] else 0 for r in range(apart)]
+    begins = [first[r] * apart + r - padding[2] for r in range(apart)]
+    places = [divmod(k * dilation[2], apart) for k in range(window[2])]
+
+    @T.prim_func
+    def convolution(
+        X: T.Tensor((M, DH, W), x),
+        F: T.Tensor((OC, K), x),
+        B: T.Tensor((OC if bias else 1,), x),
+        Y: T.Tensor((L, R, OW), x),
+        groups: T.Tensor((G,), "int8"),
+        D: T.int32,
+        H: T.int32,
+        OH: T.int32,
+    ):
+        C, of_group = K // taps, OC // G
+        with T.Kernel(T.ceildiv(R, lines), T.ceildiv(of_group, rows), L // of_group, threads=threads) as (bx, by, bz):
+            brought = T.alloc_shared((apart, room), "float32")
+            acc = T.alloc_shared((rows, width), "float32")
+            weights = T.alloc_shared((rows, window[2]), "float32")
+            channel = bz % G * of_group + by * rows
+            T.clear(brought)
+            for l in T.serial(T.min(lines, R - bx * lines)):
+                line = bx * lines + l
+                T.clear(acc)
+                for c in T.serial(C):
+                    for kd, kh in T.grid(window[0], window[1]):
+                        d = line // OH * stride[0] - padding[0] + kd * dilation[0]
+                        h = line % OH * stride[1] - padding[1] + kh * dilation[1]
+                        if T.logical_and(T.logical_and(d >= 0, d < D), T.logical_and(h >= 0, h < H)):
+                            for r in tuple(range(apart)):
+                                for j in T.Parallel(T.min(T.ceildiv(T.max(W - begins[r], 0), apart), room - first[r])):
+                                    brought[r, first[r] + j] = T.cast(X[bz * C + c, d * H + h, begins[r] + j * apart], "float32")
+                            tap = ((c * window[0] + kd) * window[1] + kh) * window[2]
+                            for i, k in T.Parallel(rows, window[2]):
+                                weights[i, k] = T.cast(F[T.min(channel + i, OC - 1), tap + k], "float32")
+                            for j in T.Parallel(T.min(OW, width)):
+                                for i in tuple(range(rows)):
+                                    total = acc[i, j]
+                                    for k in tuple(range(window[2])):
+                                        total = T.bind(total + weights[i, k] * brought[places[k][1], places[k][0] + j])
+                                    acc[i, j] = total
+                for i in T.serial(T.min(rows, of_group - by * rows)):
+                    for j in T.Parallel(T.min(OW, width)):
+                        made = acc[i, j] + T.cast(B[channel + i], "float32") if bias else acc[i, j]
+                        Y[bz * of_group + by * rows + i, line, j] = T.cast(made, x)
+
+    return convolution
+
+
+@Family
 def turned(x, tile=64, threads=256):
     """Y[m, p, c] = X[m, c, p]: channels beside each other."""
     M, C, S = T.dynamic("M, C, S")
