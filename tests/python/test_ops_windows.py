@@ -95,6 +95,23 @@ def test_pools(n, engine):
         )
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_largest_by_lines(dtype, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_ENGINE", "cpu")
+    monkeypatch.setattr("tilewright.ops.programs.pooling.windows", None)  # none goes window by window
+    for shape, named in (
+        ((2, 2, 21, 40), {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}),
+        ((2, 2, 9, 70), {"kernel_size": (2, 5), "stride": (1, 3), "padding": (1, 2), "dilation": (2, 1)}),
+        ((1, 2, 4, 5, 33), {"kernel_size": 3, "stride": 1, "dilation": (1, 1, 2)}),
+        ((2, 2, 200), {"kernel_size": 2, "stride": 5, "ceil_mode": True}),
+        ((2, 2, 100), {"kernel_size": 50, "stride": 1, "padding": 25}),
+    ):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(len(shape))).to(dtype)
+        x[0, 0, ..., 1:4], x[0, 1].view(-1)[7], x[-1, -1] = -float("inf"), float("nan"), x[-1, -1].relu()
+        of = f"max_pool{len(shape) - 2}d"
+        expect_same(getattr(ops, of)(x, **named), getattr(F, of)(x, **named))
+
+
 # By parts of the images, whose moments are joined: few images, many, one channel, no dimension behind the channels.
 @pytest.mark.parametrize("shape", [(2, 6, 5, 7), (1, 8, 3, 4), (9, 5), (5, 3, 130), (33, 2, 3), (2, 1, 3000)], ids=str)
 def test_batches_as_normal_channels(shape, engine):

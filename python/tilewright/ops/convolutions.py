@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from .calls import product, refuse_shape
 from .operators import Core, check, check_number, launch, on_gpu, public, refuse_option, up_to_power_of_two
-from .pooling import _in_three, spread
+from .pooling import _in_three, by_lines, spread
 
 _MANY = 264  # tiles of 256 places: enough for a GPU, where twice as many share the weights that they bring
-
-_LONGEST, _LONGEST_WINDOW = 32768, 64  # results of a line, and elements of a window along it, by lines of a CPU
 
 
 def _results(extents, window, stride, padding, dilation):
@@ -25,17 +23,12 @@ def _turned(x):
 
 
 def _straight(of_group, terms, windows, extents, results):
-    """The options by which a CPU goes along lines of images, if that is the way: lines fill vectors, and a tile of products would
-    be for the most part empty."""
-    width, window, stride = up_to_power_of_two(results[-1]), windows["window"][2], windows["stride"][2]
-    if (of_group >= 16 and terms > 32) or results[-1] < 16 or width > _LONGEST or window > _LONGEST_WINDOW:
-        return None
-    return {
-        "rows": min(8, up_to_power_of_two(of_group), _LONGEST_WINDOW // window, _LONGEST // width),
-        "room": up_to_power_of_two((extents[-1] + 2 * windows["padding"][2]) // stride + 1),
-        "width": width,
-        "lines": max(1, min(16, 4096 // width)),
-    }
+    """The options by which a CPU goes along lines of images, if that is the way: a tile of products would be for the most part
+    empty."""
+    options = by_lines(windows, extents, results) if of_group < 16 or terms <= 32 else None
+    if options:
+        options["rows"] = min(8, up_to_power_of_two(of_group), 64 // windows["window"][2], 32768 // options["width"])
+    return options
 
 
 def _run(x, weight, bias, stride, padding, dilation, groups):

@@ -32,6 +32,16 @@ def _fit(extent, results, window, stride, dilation):
     return (results - 1) * stride + dilation * (window - 1) < extent
 
 
+def by_lines(windows, extents, results):
+    """The options by which a CPU goes along lines of images, if these fill vectors and have room."""
+    width = up_to_power_of_two(results[-1])
+    window, stride, padding, dilation = (windows[name][2] for name in ("window", "stride", "padding", "dilation"))
+    if results[-1] < 16 or width > 32768 or window > 64:
+        return None
+    room = max(results[-1] + (window - 1) * dilation // stride, (extents[-1] + padding) // stride + 1)
+    return {"room": up_to_power_of_two(room), "width": width, "lines": max(1, min(16, 4096 // width))}
+
+
 def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_padding, divisor, sizes):
     import torch
 
@@ -64,6 +74,12 @@ def _run(x, largest, places, window, stride, padding, dilation, ceil, counts_pad
         # of 585 elements of a line take 63 us by 16 lanes and 90 by 32, of 8 x 8 x 8 24 by 2 x 2 and 75 by 4 x 8.
         lanes = up_to_power_of_two(max(product(most) // (64 if n == 1 else 256), 1))
         lanes = min(max(lanes, min(4, up_to_power_of_two(product(most)) // 4)), 32)
+        if largest and not places and not sizes and not on_gpu(x) and (lines := by_lines(options, extents, results)):
+            (d, h, w), (od, oh, ow) = _in_three(extents, 1), _in_three(results, 1)
+            lines.update({name: options[name] for name in ("x", "window", "stride", "padding", "dilation", "threads")})
+            given, made_in_lines = x.contiguous().view(m, d * h, w), made.view(m, od * oh, ow)
+            launch(pooling.largest_by_lines, lines, given, made_in_lines, d, h, oh)
+            return made, at
         family = pooling.windows
         if on_gpu(x) and lanes > 1 and (sizes or product(most) > 64):
             across = min(lanes if n == 1 else max(lanes // 2, 1), up_to_power_of_two(most[-1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tilewright.language as T
 
 from ...kernels.programs import Family
+from .image_lines import Lying, bring
 
 _OUTSIDE = -(1 << 30)  # as a place along a dimension
 
@@ -107,11 +108,7 @@ def straight(x, window, stride, padding, dilation, bias, rows, room, width, line
     many elements at least as lie so, of as many results as a line has."""
     M, DH, W, OC, K, L, R, OW, G = T.dynamic("M, DH, W, OC, K, L, R, OW, G")
     taps = window[0] * window[1] * window[2]
-    apart = stride[2]
-    # Which elements have which remainder by the stride, counted from the padding: where the first stands in room, and in the line.
-    first = [(padding[2] - r + apart - 1) // apart if r < padding[2] else 0 for r in range(apart)]
-    begins = [first[r] * apart + r - padding[2] for r in range(apart)]
-    places = [divmod(k * dilation[2], apart) for k in range(window[2])]
+    lying = Lying(window[2], stride[2], padding[2], dilation[2])
 
     @T.prim_func
     def convolution(
@@ -126,7 +123,7 @@ def straight(x, window, stride, padding, dilation, bias, rows, room, width, line
     ):
         C, of_group = K // taps, OC // G
         with T.Kernel(T.ceildiv(R, lines), T.ceildiv(of_group, rows), L // of_group, threads=threads) as (bx, by, bz):
-            brought = T.alloc_shared((apart, room), "float32")
+            brought = T.alloc_shared((lying.apart, room), "float32")
             acc = T.alloc_shared((rows, width), "float32")
             weights = T.alloc_shared((rows, window[2]), "float32")
             channel = bz % G * of_group + by * rows
@@ -139,9 +136,7 @@ def straight(x, window, stride, padding, dilation, bias, rows, room, width, line
                         d = line // OH * stride[0] - padding[0] + kd * dilation[0]
                         h = line % OH * stride[1] - padding[1] + kh * dilation[1]
                         if T.logical_and(T.logical_and(d >= 0, d < D), T.logical_and(h >= 0, h < H)):
-                            for r in tuple(range(apart)):
-                                for j in T.Parallel(T.min(T.ceildiv(T.max(W - begins[r], 0), apart), room - first[r])):
-                                    brought[r, first[r] + j] = T.cast(X[bz * C + c, d * H + h, begins[r] + j * apart], "float32")
+                            bring(brought, lying, X, bz * C + c, d * H + h, W)
                             tap = ((c * window[0] + kd) * window[1] + kh) * window[2]
                             for i, k in T.Parallel(rows, window[2]):
                                 weights[i, k] = T.cast(F[T.min(channel + i, OC - 1), tap + k], "float32")
@@ -149,7 +144,7 @@ def straight(x, window, stride, padding, dilation, bias, rows, room, width, line
                                 for i in tuple(range(rows)):
                                     total = acc[i, j]
                                     for k in tuple(range(window[2])):
-                                        total = T.bind(total + weights[i, k] * brought[places[k][1], places[k][0] + j])
+                                        total = T.bind(total + weights[i, k] * lying.element(brought, k, j))
                                     acc[i, j] = total
                 for i in T.serial(T.min(rows, of_group - by * rows)):
                     for j in T.Parallel(T.min(OW, width)):

@@ -7,6 +7,7 @@ import itertools
 import tilewright.language as T
 
 from ...kernels.programs import Family
+from .image_lines import Lying, bring
 
 _WRITTEN_OUT = 64  # taps of a window at most
 
@@ -131,6 +132,38 @@ def windows(
                     else:
                         count = T.cast(divisor if divisor else dn * hn * wn if counts_padding or adaptive else there, "float32")
                         Y[m, at] = T.cast(total / count, x)
+
+    return pool
+
+
+@Family
+def largest_by_lines(x, window, stride, padding, dilation, room, width, lines, threads):
+    """The largest of windows on a CPU: a block has `lines` of results, and brings for each the lines of X (M, D * H, W) that it
+    needs. room, width: of as many elements at least as lie beside each other, of as many results as a line has."""
+    M, DH, W, R, OW = T.dynamic("M, DH, W, R, OW")
+    lying = Lying(window[2], stride[2], padding[2], dilation[2])
+
+    @T.prim_func
+    def pool(X: T.Tensor((M, DH, W), x), Y: T.Tensor((M, R, OW), x), D: T.int32, H: T.int32, OH: T.int32):
+        with T.Kernel(T.ceildiv(R, lines), M, threads=threads) as (bx, m):
+            brought = T.alloc_shared((lying.apart, room), "float32")
+            best = T.alloc_shared((width,), "float32")
+            T.fill(brought, -T.infinity("float32"))
+            for l in T.serial(T.min(lines, R - bx * lines)):
+                line = bx * lines + l
+                T.fill(best, -T.infinity("float32"))
+                for kd, kh in T.grid(window[0], window[1]):
+                    d = line // OH * stride[0] - padding[0] + kd * dilation[0]
+                    h = line % OH * stride[1] - padding[1] + kh * dilation[1]
+                    if T.logical_and(T.logical_and(d >= 0, d < D), T.logical_and(h >= 0, h < H)):
+                        bring(brought, lying, X, m, d * H + h, W)
+                        for j in T.Parallel(T.min(OW, width)):
+                            total = best[j]
+                            for k in tuple(range(window[2])):
+                                total = T.bind(T.max_nan(total, lying.element(brought, k, j)))
+                            best[j] = total
+                for j in T.Parallel(T.min(OW, width)):
+                    Y[m, line, j] = T.cast(best[j], x)
 
     return pool
 
