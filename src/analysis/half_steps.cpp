@@ -53,6 +53,12 @@ class Halves {
     return !p_.buffer(r.buffer).is_view() && is_whole(r, p_.buffer(r.buffer));
   }
 
+  // All of a tile, or its first rows or columns; along the step it has a whole one where both sides' extents say so.
+  bool is_of_first(const Region& r) const {
+    return !p_.buffer(r.buffer).is_view() &&
+           std::ranges::all_of(r.min, [](const Expr& e) { return constant_int(e) == 0; });
+  }
+
   bool cut(BufferId id, size_t dim) {
     const auto [at, is_new] = cut_.emplace(id, dim);
     if (at->second != dim || constant_int(p_.buffer(id).shape[dim]) != step_) return fits_ = false;
@@ -73,7 +79,7 @@ class Halves {
   // What comes from a tensor says how long a step is, and which dimension of the tile it is.
   bool from_tensor(const Copy& c) {
     if (!is_global(c.from.buffer)) return true;
-    if (c.im2col.present() || is_global(c.to.buffer) || !is_whole_tile(c.to)) return false;
+    if (c.im2col.present() || is_global(c.to.buffer) || !is_of_first(c.to)) return false;
     for (const auto& [from, to] : pairs(c)) {
       if (!uses_step(c.from.min[from])) continue;
       const auto extent = constant_int(c.from.extent[from]);
@@ -173,7 +179,8 @@ class Halves {
     if (!c.completion.immediate() || c.im2col.present()) return false;
     const Region& tile = is_global(c.to.buffer) ? c.from : c.to;
     const Region& other = is_global(c.to.buffer) ? c.to : c.from;
-    if (!cut_of(tile.buffer) || !is_whole_tile(tile)) return false;
+    if (!cut_of(tile.buffer) || !is_of_first(tile)) return false;
+    if (!is_global(other.buffer) && !is_whole_tile(tile)) return false;
     if (!is_global(other.buffer)) return cut_of(other.buffer) && is_whole_tile(other);
     size_t walked = 0;
     for (const auto& [from, to] : pairs(c)) {
@@ -267,7 +274,14 @@ class Halves {
     });
     return uses != known;
   }
-  // What is cut lives in the loop alone.
+  // A fill, with a constant, of all of the step that a tile has: of any other step it does the same.
+  bool is_alike_along(const Stmt& s) const {
+    const auto* n = s.as<Fill>();
+    const auto dim = n ? cut_of(n->to.buffer) : std::nullopt;
+    return dim && n->value.as<Const>() && constant_int(n->to.min[*dim]) == 0 &&
+           constant_int(n->to.extent[*dim]) == step_;
+  }
+  // What is cut lives in the loop alone, but for such fills.
   bool own_tiles() const {
     std::map<BufferId, int> inside, all;
     auto count = [](std::map<BufferId, int>& to) {
@@ -278,7 +292,7 @@ class Halves {
     for (const Stmt& s : loop_.body) count(inside)(s);
     for (const Stmt& s : launch_.body) {
       if (s.as<For>() == &loop_) continue;
-      count(all)(s);
+      if (!is_alike_along(s)) count(all)(s);
     }
     for (const auto& [id, dim] : cut_) {
       const Buffer& b = p_.buffer(id);

@@ -59,13 +59,37 @@ class RingSearch {
   bool names_result(const Expr& e) const {
     return std::ranges::any_of(used_vars(e), [&](VarId v) { return out_.results.contains(v); });
   }
+  // Fills, with a constant, of what a copy leaves of its tile: they could as well stand before all others.
+  std::vector<Stmt> rests_of(const Copy& c) const {
+    std::vector<Stmt> out;
+    walk(launch_.body, [&](const Stmt& s) {
+      const auto* n = s.as<Fill>();
+      if (!n || n->to.buffer != c.to.buffer || !n->value.as<Const>()) return;
+      bool known = true, apart = false;
+      for (size_t d = 0; d < n->to.min.size(); ++d) {
+        const auto first = constant_int(n->to.min[d]), extent = constant_int(n->to.extent[d]);
+        const auto brought = constant_int(c.to.extent[d]);
+        known = known && first && extent;
+        apart = apart || (first && brought && *first >= *brought);
+      }
+      if (known && apart) out.push_back(s);
+    });
+    return out;
+  }
+  // All of a tile, or of a matrix the first rows and columns.
+  static bool is_of_first(const Region& r, const Buffer& b) {
+    const bool first = std::ranges::all_of(r.min, [](const Expr& e) { return constant_int(e) == 0; }) &&
+                       std::ranges::all_of(r.extent, [](const Expr& e) { return constant_int(e).has_value(); });
+    return is_whole(r, b) || (b.rank() > 1 && first);
+  }
   // A copy that the loader may take.
   bool is_loadable(const Copy& c) {
     const BufferId id = c.to.buffer;
     const Buffer& to = p_.buffer(id);
     if (p_.buffer(c.from.buffer).space != Space::Global || to.space != Space::Shared) return false;
-    if (c.combine != ir::Combine::None || !ring_misfit(p_, c).empty() || writers(id) != 1) return false;
-    if (!is_whole(c.to, to)) return false;
+    if (c.combine != ir::Combine::None || !ring_misfit(p_, c).empty()) return false;
+    if (writers(id) != 1 + std::ssize(rests_of(c))) return false;
+    if (!is_of_first(c.to, to)) return false;
     if (is_written(c.from.buffer)) return false;
     // Where it reads must not depend on what the others compute.
     if (c.im2col.present() && (is_of_math(c.im2col.row_block) || is_of_math(c.im2col.column_block))) return false;
@@ -184,7 +208,9 @@ class RingSearch {
     if (apart) return;
     r.counted = guarded_.has_value();
     const Body here(body.begin() + static_cast<std::ptrdiff_t>(at), body.end());
-    if (!r.first_use || accesses_of(launch_.body, id, p_) != accesses_of(here, id, p_)) return;
+    if (const auto* copy = body[at].as<Copy>()) r.rests = rests_of(*copy);
+    const auto elsewhere = accesses_of(launch_.body, id, p_) - accesses_of(here, id, p_);
+    if (!r.first_use || elsewhere != std::ssize(r.rests)) return;
     // Where every loop takes as many turns in each turn of those around it, a product counts them.
     if (!nest_.empty()) {
       std::set<VarId> inside = bound_vars(walks_tiles_ ? launch_.body : nest_[0]->body);
@@ -200,10 +226,12 @@ class RingSearch {
         if (names_result(e) || any_in(e, [](const Expr& x) { return x.as<Load>() != nullptr; })) return;
     // Stages that the program leaves open are ours to choose.
     r.ahead = !nest_.empty() && nest_.back()->kind == LoopKind::Pipelined;
-    const int64_t bytes = bytes_on_chip(p_.buffer(id)), by_tma = body[at].as<Copy>() ? bytes : 0;
+    const auto* copy = body[at].as<Copy>();
+    const int64_t bytes = bytes_on_chip(p_.buffer(id)), by_tma = copy ? bytes_in(copy->to, p_) : 0;
     const auto join = [&](FoundRing& with) {
       with.copies.push_back(body[at]), with.tiles.push_back(id), with.bytes += bytes, with.by_tma += by_tma;
       with.rows.insert(with.rows.end(), rows.begin(), rows.end());
+      with.rests.insert(with.rests.end(), r.rests.begin(), r.rests.end());
     };
     // Neighbours that are used by the same statements share a ring.
     if (FoundRing* last = out_.rings.empty() ? nullptr : &out_.rings.back();
@@ -253,10 +281,11 @@ class RingSearch {
   }
   bool is_brought(BufferId id) const {
     if (std::ranges::any_of(out_.rings, [&](const FoundRing& r) { return r.brings(id); })) return true;
-    return writers(id) == 1 && any_in(launch_.body, [&](const Stmt& s) {
-             const auto* copy = s.as<Copy>();
-             return copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global;
-           });
+    return any_in(launch_.body, [&](const Stmt& s) {
+      const auto* copy = s.as<Copy>();
+      return copy && copy->to.buffer == id && p_.buffer(copy->from.buffer).space == Space::Global &&
+             writers(id) == 1 + std::ssize(rests_of(*copy));
+    });
   }
 
   const ProgramTables& p_;
@@ -274,7 +303,8 @@ class RingSearch {
 
 bool is_moved(const std::vector<FoundRing>& rings, const Stmt& s) {
   return std::ranges::any_of(rings, [&](const FoundRing& r) {
-    return r.has(s) || std::ranges::any_of(r.rows, [&](const Stmt& x) { return &*x == &*s; });
+    const auto is_it = [&](const Stmt& x) { return &*x == &*s; };
+    return r.has(s) || std::ranges::any_of(r.rows, is_it) || std::ranges::any_of(r.rests, is_it);
   });
 }
 

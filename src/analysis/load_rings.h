@@ -11,11 +11,12 @@ struct FoundRing {
   std::vector<ir::Stmt> copies;             // in one body: copies, and maps that gather what cp.async brings
   std::vector<ir::BufferId> tiles;          // as the program has them
   std::vector<ir::Stmt> rows = {};          // of the same body: what says which rows maps gather
+  std::vector<ir::Stmt> rests = {};         // of the launch: fills of what no copy brings of the tiles
   std::vector<const ir::For*> nest;         // the loops around, outermost first
   const ir::StmtNode* first_use = nullptr;  // statements of the same body
   const ir::StmtNode* last_use = nullptr;
   int64_t slots = 1, bytes = 0;    // as whoever asks decides; bytes of a slot
-  int64_t by_tma = 0;              // of those, what comes by TMA
+  int64_t by_tma = 0;              // that TMA brings for one: of a tile that is filled in part, less
   bool ahead = false;              // of a pipelined loop: the loader runs ahead
   bool counted = false;            // the innermost loop has other extents in other turns of those around it, or
   const ir::Body* gate = nullptr;  // a condition's side, in whose turns alone it is filled: fills are counted there
@@ -23,7 +24,9 @@ struct FoundRing {
     return std::any_of(copies.begin(), copies.end(), [&](const ir::Stmt& c) { return &*c == &*s; });
   }
   bool brings(ir::BufferId tile) const { return std::ranges::find(tiles, tile) != tiles.end(); }
-  bool gathers() const { return by_tma < bytes; }  // the loader's threads bring some of it
+  bool gathers() const {  // the loader's threads bring some of it
+    return std::ranges::any_of(copies, [](const ir::Stmt& s) { return !s.as<ir::Copy>(); });
+  }
 };
 
 // What is done in a turn of its loop that fills it.

@@ -77,7 +77,10 @@ std::string misfit(const Copy& copy, const Region& shared, const Buffer& s, int6
   for (size_t d = 0; d + 2 < rank; ++d)
     if (constant_int(shared.extent[d]) != 1) return fmt::format("it fills more than a matrix of '{}'", s.name);
   const auto first = constant_int(shared.min[rank - 1]), columns = constant_int(shared.extent[rank - 1]);
-  const bool ends = first && columns && *first + *columns == constant_int(s.shape.back());
+  // A box that is narrower than the widest swizzle leaves the rest of its rows as it is (panels.h).
+  const bool narrower = rank > 1 && panel_span(s) == kWidestPanel && constant_int(s.shape[s.rank() - 2]) != 1 &&
+                        columns && *columns % elements == 0;
+  const bool ends = narrower || (first && columns && *first + *columns == constant_int(s.shape.back()));
   if (!first || !columns || *first % panel != 0 || (*columns % panel != 0 && !ends))
     return fmt::format("it moves part of a panel of '{}'", s.name);
   if (s.panel != kNarrowestPanel && begins_between_eights(shared, p))

@@ -18,6 +18,12 @@ int64_t elements_on_chip(const Buffer& b) {
 
 int64_t bytes_on_chip(const Buffer& b) { return bytes_of(b.type, elements_on_chip(b)); }
 
+int64_t bytes_in(const Region& region, const ProgramTables& program) {
+  int64_t count = 1;
+  for (const Expr& e : region.extent) count *= constant_int(e).value_or(1);
+  return bytes_of(program.buffer(region.buffer).type, count);
+}
+
 Region whole(BufferId id, const ProgramTables& program) {
   const Buffer& b = program.buffer(id);
   return {id, std::vector<Expr>(b.rank(), constant(i32, int64_t{0})), b.shape};

@@ -7,6 +7,8 @@ namespace tilewright::ir {
 // Elements from the first to the last, strides counted. The shape and strides are constants.
 int64_t elements_on_chip(const Buffer& b);
 int64_t bytes_on_chip(const Buffer& b);
+// Of a region of constant extents.
+int64_t bytes_in(const Region& region, const ProgramTables& program);
 
 // All of a buffer, and whether a region is that.
 Region whole(BufferId id, const ProgramTables& program);

@@ -55,6 +55,7 @@
 #include "passes/tile/order_points.h"
 #include "passes/tile/pack_nibbles.h"
 #include "passes/tile/pad_rows.h"
+#include "passes/tile/pad_tiles.h"
 #include "passes/tile/pad_widths.h"
 #include "passes/tile/part_lives.h"
 #include "passes/tile/products_early.h"
@@ -406,6 +407,11 @@ constexpr GpuPass kTilePasses[] = {
      .what = "dimensions that end with their tensors, and that no instruction multiplies, get zeros behind them",
      .here = "behind whole_steps, which needs no zeros; before plans: products decide them",
      .run = [](GpuProgram& p) { pad_widths(p.tiles, p.target); }},
+    {.name = "pad_tiles",
+     .what = "products of rows or columns that no wgmma has get more, where that is cheaper",
+     .here = "behind pad_widths, whose panels are whole; before plans: products decide them",
+     .run = [](GpuProgram& p) { pad_tiles(p.tiles, p.target); },
+     .wanted = [](const target::GpuFeatures& has) { return has.wgmma; }},
     {.name = "part_lives",
      .what = "shared tiles that are filled anew for another loop are tiles of their own",
      .here = "behind loads_as_copies, which shows what loops bring; before all that asks whether a tile is its loop's",

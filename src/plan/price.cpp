@@ -73,6 +73,27 @@ double together(double a, double b, double power) {
   return more > 0 ? more * std::pow(1 + std::pow(less / more, power), 1 / power) : 0;
 }
 
+bool is_in(const ProgramTables& p, const Region& r, Space space) { return p.buffer(p.root(r.buffer)).space == space; }
+
+// How warpgroups share a product; none: no instruction of theirs does it.
+std::optional<WarpGrid> warpgroups_of(const ProgramTables& p, const Gemm& g, const ProductSize& size, int64_t threads,
+                                      const target::GpuTarget& target) {
+  const DType a = operand_type(p, g, g.a), b = operand_type(p, g, g.b), c = p.buffer(g.c.buffer).type;
+  const auto* i = target.has.wgmma ? target::wgmma_for(a, b, c, g.is_sparse()) : nullptr;
+  if (!i || threads % target::kWarpgroupThreads != 0) return std::nullopt;
+  const auto grid = analysis::divide_warps(g.policy, size.rows, size.columns, threads / target::kWarpgroupThreads,
+                                           target::kWgmmaRows, 8, true);
+  const int64_t at_once = grid ? i->most_columns(size.columns / grid->n) : 0;
+  const auto fits = [&](const Region& r, bool k_is_last, int64_t step, int64_t width) {
+    return analysis::misfit_of_panels(p, r, {k_is_last, i->transposes, step, width}).empty();
+  };
+  if (at_once == 0 || !fits(g.b, g.transpose_b, i->k(), at_once)) return std::nullopt;
+  if (is_in(p, g.a, Space::Shared) && !fits(g.a, !g.transpose_a, i->a_k(), size.rows / grid->m)) return std::nullopt;
+  return grid;
+}
+
+double slabs_of(double rows) { return std::max(rows / target::kWgmmaRows, 1.0); }
+
 class Pricer {
  public:
   Pricer(const ProgramTables& p, const Launch& launch, const Plan& plan, const target::GpuTarget& target,
@@ -167,7 +188,7 @@ class Pricer {
     return n;
   }
   double bytes(const Region& r) { return points(r.extent) * p_.buffer(r.buffer).type.bits / 8; }
-  bool is_in(const Region& r, Space space) const { return p_.buffer(p_.root(r.buffer)).space == space; }
+  bool is_in(const Region& r, Space space) const { return plan::is_in(p_, r, space); }
 
   void count(const Body& body, double times) {
     const int64_t threads = threads_;  // a role of the program's own has others
@@ -240,7 +261,7 @@ class Pricer {
     const bool beside_others = in_turn && !in_pairs && tiles_ > static_cast<double>(plan_.work.blocks);
     if (!plan_.order_of(loop.var)) alone_ += turns * alone / (beside_others ? 2 : 1);
   }
-  double slabs(const Gemm& g) { return std::max(extent(g.c, 1) / target::kWgmmaRows, 1.0); }  // of 64 rows
+  double slabs(const Gemm& g) { return slabs_of(extent(g.c, 1)); }
   // That share a product: the program's, or a team's.
   double warpgroups() const {
     const auto computes = std::ranges::find(plan_.roles, Role::Job::Compute, &Role::job);
@@ -255,38 +276,12 @@ class Pricer {
   }
   void multiply(const Gemm& g, double times) {
     added_to_.insert(g.c.buffer);
-    const double m = extent(g.c, 1), n = extent(g.c, 0), k = extent(g.a, g.transpose_a ? 1 : 0);
-    const DType a = operand_type(p_, g, g.a), b = operand_type(p_, g, g.b), c = p_.buffer(g.c.buffer).type;
-    const std::optional<WarpGrid> groups = warpgroups_of(g, a, b, c);
-    const auto depth = static_cast<int64_t>(k);
-    const auto* of_warps = target::mma_for(a, b, c, target_.arch, g.is_sparse(), depth);
-    const bool by_matrix_unit = groups || (of_warps && depth % of_warps->k == 0);
-    const double of_unit = machine_.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine_.of_warps);
-    const double rate = c.bits == 64 ? machine_.multiply_adds_64 : by_matrix_unit ? of_unit : machine_.plain;
-    product_ = m * n * k / rate;
-    out_.matrix += times * product_;
+    const size_t rank = g.c.extent.size(), depth = g.a.extent.size() - (g.transpose_a ? 2 : 1);
+    const ProductSize size{known(g.c.extent[rank - 2]), known(g.c.extent[rank - 1]), known(g.a.extent[depth])};
+    const ProductClocks clocks = clocks_of(p_, g, size, threads_, target_, &machine_);
+    product_ = clocks.matrix, fed_ = clocks.shared;
+    out_.matrix += times * product_, out_.shared += times * fed_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
-    // Each slab of 64 rows reads all of b; warpgroups that share the columns of one read all of its a.
-    const double slabs_of_b = groups ? slabs(g) : 1, groups_of_a = groups ? static_cast<double>(groups->n) : 1;
-    fed_ = 0;
-    for (const Region* r : {&g.a, &g.b})
-      if (is_in(*r, Space::Shared)) fed_ += bytes(*r) * (r == &g.b ? slabs_of_b : groups_of_a) / machine_.shared_bytes;
-    out_.shared += times * fed_;
-  }
-  // How warpgroups share a product; none: no instruction of theirs does it.
-  std::optional<WarpGrid> warpgroups_of(const Gemm& g, DType a, DType b, DType c) {
-    const auto* i = target_.has.wgmma ? target::wgmma_for(a, b, c, g.is_sparse()) : nullptr;
-    if (!i || threads_ % target::kWarpgroupThreads != 0) return std::nullopt;
-    const int64_t rows = known(g.c.extent[g.c.extent.size() - 2]), columns = known(g.c.extent.back());
-    const auto grid = analysis::divide_warps(g.policy, rows, columns, threads_ / target::kWarpgroupThreads,
-                                             target::kWgmmaRows, 8, true);
-    const int64_t at_once = grid ? i->most_columns(columns / grid->n) : 0;
-    const auto fits = [&](const Region& r, bool k_is_last, int64_t step, int64_t width) {
-      return analysis::misfit_of_panels(p_, r, {k_is_last, i->transposes, step, width}).empty();
-    };
-    if (at_once == 0 || !fits(g.b, g.transpose_b, i->k(), at_once)) return std::nullopt;
-    if (is_in(g.a, Space::Shared) && !fits(g.a, !g.transpose_a, i->a_k(), rows / grid->m)) return std::nullopt;
-    return grid;
   }
   void move(const Copy& c, double times) {
     const bool arrives = is_in(c.from, Space::Global), leaves = is_in(c.to, Space::Global);
@@ -451,6 +446,30 @@ class Pricer {
 };
 
 }  // namespace
+
+double ProductClocks::together() const { return plan::together(matrix, shared, kUnits); }
+
+ProductClocks clocks_of(const ProgramTables& p, const Gemm& g, const ProductSize& size, int64_t threads,
+                        const target::GpuTarget& target, const Machine* of) {
+  const Machine& machine = of ? *of : *machine_of(target.arch);
+  const DType a = operand_type(p, g, g.a), b = operand_type(p, g, g.b), c = p.buffer(g.c.buffer).type;
+  const std::optional<WarpGrid> groups = warpgroups_of(p, g, size, threads, target);
+  const auto* of_warps = target::mma_for(a, b, c, target.arch, g.is_sparse(), size.depth);
+  const bool by_matrix_unit = groups || (of_warps && size.depth % of_warps->k == 0);
+  const double of_unit = machine.multiply_adds * 16 / std::max(a.bits, b.bits) * (groups ? 1 : machine.of_warps);
+  const double rate = c.bits == 64 ? machine.multiply_adds_64 : by_matrix_unit ? of_unit : machine.plain;
+  const auto m = static_cast<double>(size.rows), n = static_cast<double>(size.columns),
+             k = static_cast<double>(size.depth);
+  ProductClocks out{m * n * k / rate, 0, groups.has_value()};
+  // Each slab of 64 rows reads all of b; warpgroups that share the columns of one read all of its a.
+  const double slabs_of_b = groups ? slabs_of(m) : 1, groups_of_a = groups ? static_cast<double>(groups->n) : 1;
+  const auto read = [&](const Region& r, double elements) {
+    const double bytes = elements * p.buffer(r.buffer).type.bits / 8;
+    return is_in(p, r, Space::Shared) ? bytes / machine.shared_bytes : 0;
+  };
+  out.shared = read(g.a, m * k) * groups_of_a + read(g.b, k * n * (g.is_sparse() ? 2 : 1)) * slabs_of_b;
+  return out;
+}
 
 std::optional<Price> price(const ProgramTables& program, const Launch& launch, const Plan& plan,
                            const target::GpuTarget& target, const Substitution& known, const Machine* machine) {

@@ -35,4 +35,16 @@ std::optional<Price> price(const ir::ProgramTables& program, const ir::Launch& l
                            const target::GpuTarget& target, const ir::Substitution& known = {},
                            const target::Machine* machine = nullptr);
 
+// Of a product by so many threads of a block: clocks of the matrix unit, and those in which shared memory feeds it.
+struct ProductClocks {
+  double matrix = 0, shared = 0;
+  bool by_warpgroups = false;
+  double together() const;  // of both, which run beside each other
+};
+struct ProductSize {
+  int64_t rows = 0, columns = 0, depth = 0;
+};
+ProductClocks clocks_of(const ir::ProgramTables& program, const ir::Gemm& gemm, const ProductSize& size,
+                        int64_t threads, const target::GpuTarget& target, const target::Machine* machine = nullptr);
+
 }  // namespace tilewright::plan

@@ -53,7 +53,7 @@ class RoleWriter {
       launch_ = with_order(p_, std::move(launch_));
       launch_.min_blocks = std::max(launch_.min_blocks, plan_.work.blocks_per_multiprocessor);
     }
-    auto [load, compute, rings] = write_ring_sides(p_, launch_, found_, plan_);
+    auto [load, compute, start, rings] = write_ring_sides(p_, launch_, found_, plan_);
     rings_ = std::move(rings);
     if (grid_meets) {
       load.push_back(meet_grid()), compute.push_back(meet_grid());
@@ -67,6 +67,7 @@ class RoleWriter {
     const auto is_stored = [](const Stmt& s) { return s.as<Commit>() && s.as<Commit>()->queue == Queue::BulkStore; };
     if (any_in(compute, is_stored)) compute.push_back(at_launch(Drain{Queue::BulkStore, 0, {}}));
     write_roles(std::move(load), std::move(compute), std::move(own), grid_meets);
+    launch_.body.insert(launch_.body.begin(), start.begin(), start.end());
   }
   // Why a schedule has nothing for a warp of its own; empty: all that want one have.
   const std::string& misfit() const { return misfit_; }

@@ -27,16 +27,20 @@ class Stepper {
     f.begin = mul(loop_.begin, parts);  // 0 where steps are wide
     f.extent = binary(BinaryOp::FloorDiv, add(mul(loop_.extent, parts), sub(times, constant(type, int64_t{1}))), times);
     if (deep_) f.stages = std::max(kFewestSlots, (loop_.stages * ratio_.parts + ratio_.times - 1) / ratio_.times);
-    std::map<BufferId, BufferId> tiles;
     for (const auto& [id, dim] : steps_.cut) {
       Buffer b = p_.buffer(id);
       b.shape[dim] = constant(b.shape[dim]->type, step_);
-      tiles[id] = p_.new_buffer(std::move(b));
+      tiles_[id] = p_.new_buffer(std::move(b));
     }
     f.body = rewrite(loop_.body, [&](const Stmt& s) -> std::optional<Body> { return of_step(s); });
     f.body = rewrite_exprs(f.body, [&](const Expr& e) { return with_step(e, var(f.var, type)); });
-    f.body = with_buffers(f.body, tiles);
+    f.body = with_buffers(f.body, tiles_);
     return make_stmt(std::move(f), at);
+  }
+  // Behind run(): a statement elsewhere, which fills what no step brings of a tile.
+  Stmt beside(const Stmt& s) const {
+    const auto* n = s.as<Fill>();
+    return n && steps_.cut_of(n->to.buffer) ? with_buffers(*of_step(s), tiles_)[0] : s;
   }
 
  private:
@@ -94,14 +98,18 @@ class Stepper {
   const For& loop_;
   const analysis::HalfSteps& steps_;
   const Ratio ratio_;
-  const int64_t step_;  // elements of tensors that the loop walks over in one of its steps now
-  const bool deep_;     // as many bytes are under way as by the program's steps
+  const int64_t step_;                  // elements of tensors that the loop walks over in one of its steps now
+  std::map<BufferId, BufferId> tiles_;  // of steps as they are now
+  const bool deep_;                     // as many bytes are under way as by the program's steps
 };
 
 }  // namespace
 
-Stmt in_steps(TileProgram& program, const Stmt& loop, const analysis::HalfSteps& steps, Ratio ratio, bool deep) {
-  return Stepper(program, *loop.as<For>(), steps, ratio, deep).run(loop->location);
+void in_steps(TileProgram& program, Body& body, size_t loop, const analysis::HalfSteps& steps, Ratio ratio, bool deep) {
+  const Stmt own = body[loop];
+  Stepper stepper(program, *own.as<For>(), steps, ratio, deep);
+  body[loop] = stepper.run(own->location);
+  for (Stmt& s : body) s = stepper.beside(s);
 }
 
 Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) {
@@ -113,7 +121,7 @@ Launch fitted(TileProgram& program, const Launch& launch, const plan::Fit& fit) 
     const auto steps = halves ? analysis::half_steps(program, launch, i) : analysis::product_steps(program, launch, i);
     check_internal(steps.has_value(), "a loop whose steps could be others cannot have them");
     const Ratio ratio = halves ? Ratio{1, 2} : Ratio{fit.at_once, 1};
-    out.body[i] = in_steps(program, launch.body[i], *steps, ratio, fit.live == 0 || fit.at_once > 1);
+    in_steps(program, out.body, i, *steps, ratio, fit.live == 0 || fit.at_once > 1);
   }
   if (fit.threads > 0) out.threads[0] = fit.threads;
   return out;

@@ -2,6 +2,7 @@
 
 #include "analysis/accessed.h"
 #include "analysis/beyond.h"
+#include "ir/extent.h"
 #include "ir/operators.h"
 #include "ir/rewrite.h"
 #include "layout/fragment.h"
@@ -38,6 +39,7 @@ class SidesWriter {
     make_slots();
     make_counters();
     RingSides out;
+    out.start = rests();
     loading_ = true;
     out.load = start_counters();
     append(out.load, loader(launch_.body, {}));
@@ -63,6 +65,19 @@ class SidesWriter {
       if (std::ranges::find(r.tiles, plan_.work.shared()) != r.tiles.end()) slots.peer = other_block(launch_);
       slots_.push_back(open_ring(p_, launch_, name, std::move(slots), launch_.threads[0] / kWarpThreads));
     }
+  }
+  Body rests() const {
+    Body out;
+    for (const Ring& r : rings_)
+      for (const Stmt& s : r.rests) {
+        Fill f = *s.as<Fill>();
+        const auto tile = static_cast<size_t>(std::ranges::find(r.tiles, f.to.buffer) - r.tiles.begin());
+        Region all = whole(slots_of(r).slots_of[tile], p_);
+        for (size_t d = 0; d < f.to.min.size(); ++d) all.min[d + 1] = f.to.min[d], all.extent[d + 1] = f.to.extent[d];
+        f.to = std::move(all);
+        out.push_back(make_stmt(std::move(f), s->location));
+      }
+    return out;
   }
   int64_t loading_threads() const {
     const auto loads = std::ranges::find(plan_.roles, plan::Role::Job::Load, &plan::Role::job);
@@ -210,7 +225,7 @@ class SidesWriter {
       }
       Copy c = *substitute(Body{s}, names)[0].as<Copy>();
       // A block that brings half of a tile for both receives all of it.
-      const int64_t bytes = bytes_of(c.to, p_);
+      const int64_t bytes = bytes_in(c.to, p_);
       if (c.to.buffer == plan_.work.shared()) c = half_for_both(c, launch_);
       c.to = into_slots(names).region(c.to);
       if (const auto found = beyond(s))
@@ -231,11 +246,6 @@ class SidesWriter {
     const Expr first = binary(BinaryOp::Lt, turn, constant(turn->type, r.slots));
     part.whole = binary(BinaryOp::Or, first, part.whole);
     return part;
-  }
-  static int64_t bytes_of(const Region& r, const ProgramTables& p) {
-    int64_t elements = 1;
-    for (const Expr& e : r.extent) elements *= constant_int(e).value_or(1);
-    return elements * p.buffer(r.buffer).type.bits / 8;
   }
   static void take_whole(const Copy& c, int64_t bytes, LocationId at, passes::Part& part) {
     part.copies.push_back(make_stmt(Copy(c), at));

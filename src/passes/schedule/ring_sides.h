@@ -8,6 +8,7 @@ namespace tilewright::passes {
 
 struct RingSides {
   ir::Body load, compute;
+  ir::Body start;               // before both: fills of what nothing brings of the slots
   std::vector<SlotRing> rings;  // those that were found, with the slots and mbarriers that they get here
 };
 // The launch's body twice, as one warp loads and as its threads compute; of as many slots as the rings say, with loops

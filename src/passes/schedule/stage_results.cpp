@@ -118,7 +118,8 @@ class Stager {
     const Buffer &from = p_.buffer(down.from.buffer), &to = p_.buffer(tile);
     if (from.space != Space::Fragment || to.space != Space::Shared || to.is_view() || !down.completion.immediate())
       return std::nullopt;
-    if (down.combine != ir::Combine::None || !is_whole(down.to, to) || !is_whole(down.from, from)) return std::nullopt;
+    if (down.combine != ir::Combine::None || !is_whole(down.to, to) || !is_first_of(down.from, from))
+      return std::nullopt;
     int uses = 0;
     walk(whole, [&](const Stmt& s) {
       for (const Effect& e : effects_of(s).list) uses += e.region.valid() && p_.root(e.region.buffer) == tile;
@@ -139,6 +140,11 @@ class Stager {
       if (changes) return std::nullopt;
     }
     return std::nullopt;
+  }
+  // All of it, or its first rows and columns.
+  static bool is_first_of(const Region& r, const Buffer& b) {
+    return is_whole(r, b) || (b.rank() == 2 && constant_int(r.min[0]) == 0 && constant_int(r.min[1]) == 0 &&
+                              constant_int(r.extent[0]) && constant_int(r.extent[1]));
   }
   bool can_stage(const Copy& c) {
     const size_t buffers = p_.buffers.size(), known = made_.size();
@@ -184,9 +190,9 @@ class Stager {
     if (!stored_.once.contains(root) && !stored_.again.contains(root)) return {};
     // TMA adds as atomics do.
     if (c.combine != ir::Combine::None && (c.combine != ir::Combine::Add || type != f32)) return {};
-    if (c.im2col.present() || !is_whole(c.from, from)) return {};
+    if (c.im2col.present() || !is_first_of(c.from, from)) return {};
+    if (constant_int(c.to.extent.back()) != constant_int(c.from.extent.back())) return {};
     const int64_t rows = *constant_int(from.shape[0]), columns = *constant_int(from.shape[1]);
-    if (constant_int(c.to.extent.back()) != columns) return {};
     const bool whole = how_ == Staging::Whole, by_rows = how_ == Staging::RowChunks;
     if (whole && rows * columns * type.bits / 8 > kMaxWhole) return {};
     if (by_rows && (rows == kGroupRows || rows % kGroupRows != 0)) return {};
@@ -209,6 +215,8 @@ class Stager {
     const bool own = whole && once_ && made_.size() == known + (rest > 0 ? 2 : 1);
     std::vector<Chunk> out;
     for (size_t i = 0; i < pieces.size(); ++i) {
+      if (pieces[i].row >= constant_int(c.from.extent[0]) || pieces[i].column >= constant_int(c.from.extent[1]))
+        continue;
       out.push_back(chunk_of(c, pieces[i], pieces[i].is_tail ? tail : ring, height));
       if (!own) out.back().pending = stores_since(pieces, i);
       if (tma_misfit(out.back().away, p_).empty()) continue;
@@ -226,13 +234,19 @@ class Stager {
     out.down.to = staged;
     out.away.from = staged, out.away.to = c.to, out.away.completion.queue = Queue::BulkStore;
     out.away.combine = c.combine;
+    // Threads bring all of a piece; of that, what the copy has goes on.
+    const auto inside = [&](size_t d, int64_t first) {
+      return number(std::min(*constant_int(size[d]), *constant_int(c.from.extent[d]) - first));
+    };
+    const Expr rows = inside(0, piece.row), columns = inside(1, piece.column);
+    out.away.from.extent = {number(1), rows, columns};
     Region& to = out.away.to;
     auto shift = [&](size_t d, int64_t by, const Expr& extent) {
       to.min[d] = offset_by(to.min[d], constant(i32, by)), to.extent[d] = extent;
     };
-    shift(to.min.size() - 1, piece.column, size[1]);
+    shift(to.min.size() - 1, piece.column, columns);
     for (size_t d = 0; d + 1 < to.min.size(); ++d)  // the dimension along which the rows lie
-      if (constant_int(to.extent[d]) != 1) shift(d, piece.row, size[0]);
+      if (constant_int(to.extent[d]) != 1) shift(d, piece.row, rows);
     return out;
   }
   // Results in as many pieces of the same size use the same slots: what stands between two uses of one is then the same

@@ -86,21 +86,25 @@ Placement placed(TileProgram& p, size_t number, const target::GpuTarget& target)
 }  // namespace
 
 Placement widen_maps(TileProgram& p, size_t number, const target::GpuTarget& target, size_t buffers) {
-  Placement before = placed(p, number, target);
-  if (before.cut.empty()) return before;
+  Placement best = placed(p, number, target);
   Launch& launch = p.launches[number];
-  const Body as_it_was = launch.body;
-  bool any = false;
-  launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
-    if (!s.as<Map>() || !before.cut.contains(s->id) || stores_from(*s.as<Map>(), buffers)) return std::nullopt;
-    auto out = widened(p, s);
-    any = any || out;
-    return out;
-  });
-  if (any)
-    if (Placement after = placed(p, number, target); after.in_memory.size() < before.in_memory.size()) return after;
-  launch.body = as_it_was;
-  return before;
+  Body as_best = launch.body;
+  // A fragment that one map leaves in registers may be another's, over part of it.
+  for (std::set<StmtId> cut = best.cut; !cut.empty();) {
+    bool any = false;
+    launch.body = rewrite(launch.body, [&](const Stmt& s) -> std::optional<Body> {
+      if (!s.as<Map>() || !cut.contains(s->id) || stores_from(*s.as<Map>(), buffers)) return std::nullopt;
+      auto out = widened(p, s);
+      any = any || out;
+      return out;
+    });
+    if (!any) break;
+    Placement now = placed(p, number, target);
+    cut = now.cut;
+    if (now.in_memory.size() < best.in_memory.size()) best = std::move(now), as_best = launch.body;
+  }
+  launch.body = as_best;
+  return best;
 }
 
 }  // namespace tilewright::passes

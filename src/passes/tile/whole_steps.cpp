@@ -77,7 +77,7 @@ void whole_steps(TileProgram& program, const target::GpuTarget& target) {
       const Instructions by = instructions_of(program, *loop, target);
       if (!by.of_warps || !are_odd(row_of(program, *steps), by.of_warpgroups)) continue;
       const Ratio ratio = of_whole_steps(program, *loop, *steps, by.of_warpgroups);
-      if (ratio.times != ratio.parts) launch.body[i] = in_steps(program, launch.body[i], *steps, ratio, target.has.tma);
+      if (ratio.times != ratio.parts) in_steps(program, launch.body, i, *steps, ratio, target.has.tma);
     }
   }
 }
