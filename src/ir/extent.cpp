@@ -71,6 +71,17 @@ std::vector<size_t> moving_dims(const Region& region) {
   return out;
 }
 
+Gemm transpose_of(const Gemm& n) {
+  Gemm out = n;
+  std::swap(out.a, out.b);
+  out.transpose_a = !n.transpose_b, out.transpose_b = !n.transpose_a;
+  const size_t rank = n.c.extent.size();
+  std::swap(out.c.min[rank - 2], out.c.min[rank - 1]), std::swap(out.c.extent[rank - 2], out.c.extent[rank - 1]);
+  if (n.policy != GemmPolicy::Square)
+    out.policy = n.policy == GemmPolicy::FullRow ? GemmPolicy::FullCol : GemmPolicy::FullRow;
+  return out;
+}
+
 Expr blocks_of(const Launch& launch) {
   Expr blocks = wide(1);
   for (const Expr& e : launch.grid) blocks = mul(blocks, widen(e));

@@ -18,6 +18,9 @@ bool is_whole(const Region& region, const Buffer& b);
 // to each other.
 std::vector<size_t> moving_dims(const Region& region);
 
+// c^T = b^T a^T, of a gemm that is not sparse.
+Gemm transpose_of(const Gemm& gemm);
+
 // The number of the launch's blocks, in 64 bits.
 Expr blocks_of(const Launch& launch);
 

@@ -348,7 +348,7 @@ constexpr GpuPass kTilePasses[] = {
     {.name = "pad_rows",
      .what = "products of rows that no instruction divides among the warps get more",
      .here = "before plans: products decide them",
-     .run = on_tiles<pad_rows>},
+     .run = [](GpuProgram& p) { p.tiles = pad_rows(std::move(p.tiles), p.target); }},
     {.name = "guard_returns",
      .what = "an early return becomes a condition around the rest",
      .here = "a launch that returns gets no roles",

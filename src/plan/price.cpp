@@ -108,6 +108,7 @@ class Pricer {
     for (const Use& use : plan.work.uses) use.of->price(use, terms_);
     threads_ =
         plan.has_loader() ? static_cast<int64_t>(warpgroups()) * target::kWarpgroupThreads : launch.thread_count();
+    turned_ = turned_products(p_, launch_, threads_, target_);
   }
 
   // None: something is not known.
@@ -278,7 +279,10 @@ class Pricer {
     added_to_.insert(g.c.buffer);
     const size_t rank = g.c.extent.size(), depth = g.a.extent.size() - (g.transpose_a ? 2 : 1);
     const ProductSize size{known(g.c.extent[rank - 2]), known(g.c.extent[rank - 1]), known(g.a.extent[depth])};
-    const ProductClocks clocks = clocks_of(p_, g, size, threads_, target_, &machine_);
+    const bool turned = turned_.contains(&g);
+    const ProductClocks clocks =
+        turned ? clocks_of(p_, transpose_of(g), {size.columns, size.rows, size.depth}, threads_, target_, &machine_)
+               : clocks_of(p_, g, size, threads_, target_, &machine_);
     product_ = clocks.matrix, fed_ = clocks.shared;
     out_.matrix += times * product_, out_.shared += times * fed_;
     if (!plan_.has_loader() && !has_roles_) waits_ += times * kTurnOfThreads;
@@ -438,6 +442,7 @@ class Pricer {
   double stored_ = 0;             // clocks of results that leave in turns, where that is beside them
   int loops_ = 0;                 // around what is counted
   int64_t threads_ = 0;           // that do what is counted
+  std::set<const Gemm*> turned_;
   double paired_ = 1;  // places of tiles that pairs take: of an odd number of neighbours the last has none beside it
   bool is_known_ = true;
   bool has_roles_ = false;  // of its own
@@ -468,6 +473,68 @@ ProductClocks clocks_of(const ProgramTables& p, const Gemm& g, const ProductSize
     return is_in(p, r, Space::Shared) ? bytes / machine.shared_bytes : 0;
   };
   out.shared = read(g.a, m * k) * groups_of_a + read(g.b, k * n * (g.is_sparse() ? 2 : 1)) * slabs_of_b;
+  return out;
+}
+
+namespace {
+
+constexpr int64_t kFewRows = 32;  // of accumulators that lie as they are (assumed)
+
+// Whether nothing but products, and what goes through each element, touches the fragment and those that lie alike.
+bool lies_anyhow(const ProgramTables& p, const Launch& launch, BufferId fragment, std::set<BufferId>& alike) {
+  if (!alike.insert(fragment).second) return true;
+  const Buffer& c = p.buffer(fragment);
+  bool free = c.space == Space::Fragment && c.rank() == 2 && !c.is_view() && c.layout.kind == LayoutHint::None &&
+              std::ranges::none_of(p.buffers, [&](const Buffer& b) { return b.root == fragment; });
+  const auto each = [&](const auto& self, const Body& body) -> void {
+    for (const Stmt& s : body) {
+      const auto* map = s.as<Map>();
+      if (!map) for_each_body(s, [&](const Body& inner) { self(self, inner); });
+      if (!free || s.as<For>() || s.as<If>() || !used_buffers({s}).contains(fragment)) continue;
+      if (const auto* g = s.as<Gemm>()) {
+        free = g->a.buffer != fragment && g->b.buffer != fragment;
+      } else if (const auto* copy = s.as<Copy>()) {
+        const BufferId other = copy->from.buffer == fragment ? copy->to.buffer : copy->from.buffer;
+        free = p.buffer(other).space != Space::Fragment || lies_anyhow(p, launch, other, alike);
+      } else if (map) {
+        for (BufferId other : used_buffers({s}))
+          if (p.buffer(other).space == Space::Fragment) free = free && lies_anyhow(p, launch, other, alike);
+      } else {
+        free = s.as<Fill>() != nullptr;
+      }
+    }
+  };
+  each(each, launch.body);
+  return free;
+}
+
+}  // namespace
+
+bool is_cheaper_turned(const ProgramTables& p, const Gemm& g, int64_t threads, const target::GpuTarget& target) {
+  const size_t rank = g.c.extent.size();
+  const auto rows = constant_int(g.c.extent[rank - 2]), columns = constant_int(g.c.extent[rank - 1]),
+             depth = constant_int(g.a.extent[g.a.extent.size() - (g.transpose_a ? 2 : 1)]);
+  if (!target.has.wgmma || g.is_sparse() || !rows || !columns || !depth || *rows <= kFewRows) return false;
+  const ProductClocks as_is = clocks_of(p, g, {*rows, *columns, *depth}, threads, target),
+                      turned = clocks_of(p, transpose_of(g), {*columns, *rows, *depth}, threads, target);
+  return !as_is.by_warpgroups && turned.by_warpgroups && turned.together() < as_is.together();
+}
+
+std::set<const Gemm*> turned_products(const ProgramTables& p, const Launch& launch, int64_t threads,
+                                      const target::GpuTarget& target) {
+  std::set<const Gemm*> out;
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* loop = s.as<For>();
+    std::vector<const Gemm*> here;
+    for (const Stmt& x : loop ? loop->body : Body{})
+      if (const auto* g = x.as<Gemm>()) here.push_back(g);
+    const bool all = std::ranges::all_of(here, [&](const Gemm* g) {
+      std::set<BufferId> alike;
+      return p.buffer(g->a.buffer).space == Space::Shared && is_cheaper_turned(p, *g, threads, target) &&
+             lies_anyhow(p, launch, g->c.buffer, alike);
+    });
+    if (all) out.insert(here.begin(), here.end());
+  });
   return out;
 }
 

@@ -1,6 +1,7 @@
 // What a plan costs, by a model of a multiprocessor whose units run beside each other.
 #pragma once
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "ir/rewrite.h"
@@ -46,5 +47,13 @@ struct ProductSize {
 };
 ProductClocks clocks_of(const ir::ProgramTables& program, const ir::Gemm& gemm, const ProductSize& size,
                         int64_t threads, const target::GpuTarget& target, const target::Machine* machine = nullptr);
+
+// Whether wgmma does a product of other rows the other way round (c^T = b^T a^T) in less time than mma.sync does it, by
+// so many threads.
+bool is_cheaper_turned(const ir::ProgramTables& program, const ir::Gemm& gemm, int64_t threads,
+                       const target::GpuTarget& target);
+// The products of loops that are: all of a loop's, into fragments that no other operation wants to lie otherwise.
+std::set<const ir::Gemm*> turned_products(const ir::ProgramTables& program, const ir::Launch& launch, int64_t threads,
+                                          const target::GpuTarget& target);
 
 }  // namespace tilewright::plan

@@ -192,17 +192,6 @@ GemmExtents extents_of(const Gemm& n) {
   return {*rows, *columns, *k};
 }
 
-Gemm transpose_of(const Gemm& n) {
-  Gemm out = n;
-  std::swap(out.a, out.b);
-  out.transpose_a = !n.transpose_b, out.transpose_b = !n.transpose_a;
-  const size_t rank = n.c.extent.size();
-  std::swap(out.c.min[rank - 2], out.c.min[rank - 1]), std::swap(out.c.extent[rank - 2], out.c.extent[rank - 1]);
-  if (n.policy != GemmPolicy::Square)
-    out.policy = n.policy == GemmPolicy::FullRow ? GemmPolicy::FullCol : GemmPolicy::FullRow;
-  return out;
-}
-
 GemmChoice choose_gemm(const ProgramTables& p, const Gemm& gemm, const GemmPlace& place,
                        const target::GpuTarget& target) {
   const Wanted w{p,

@@ -43,8 +43,6 @@ struct GemmExtents {
   int64_t rows, columns, k;
 };
 GemmExtents extents_of(const ir::Gemm& gemm);
-// c^T = b^T a^T, of a gemm that is not sparse.
-ir::Gemm transpose_of(const ir::Gemm& gemm);
 
 // What is known of a gemm beside the program.
 struct GemmPlace {

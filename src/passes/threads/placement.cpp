@@ -7,6 +7,7 @@
 #include "ir/rewrite.h"
 #include "passes/threads/copied_points.h"
 #include "passes/threads/fragment_uses.h"
+#include "plan/price.h"
 
 namespace tilewright::passes {
 
@@ -120,8 +121,8 @@ void check_gemms(Round& r) {
 }
 
 // Whether no other operation cares how a fragment lies: all that touches it goes through its elements, and gemms that
-// could be done the other way round.
-bool is_free(const Round& r, size_t node, const FragmentLayout& wanted) {
+// could be done the other way round. `covers`: maps over part of it have threads of their own.
+bool is_free(const Round& r, size_t node, const FragmentLayout& wanted, bool covers = true) {
   const LayoutClasses& all = r.classes();
   const auto here = [&](size_t other) { return all.find(other) == all.find(node); };
   const LayoutClass& c = all.of(node);
@@ -129,7 +130,7 @@ bool is_free(const Round& r, size_t node, const FragmentLayout& wanted) {
   for (const Follows& f : all.follows)
     if (here(f.parent) || here(f.child)) return false;
   for (const Covers& f : all.covers)
-    if (here(f.fragment) || here(f.map)) return false;
+    if (covers && (here(f.fragment) || here(f.map))) return false;
   for (const Reshaped& f : all.reshaped)
     if (here(f.fragment) || here(f.view)) return false;
   return std::ranges::all_of(r.uses.gemms, [&](const GemmUse& g) {
@@ -140,21 +141,24 @@ bool is_free(const Round& r, size_t node, const FragmentLayout& wanted) {
 
 // Products of a loop run on beside each other and beside what else it does if all of them are wgmma's; by mma.sync one
 // would be waited for where it stands, and its warps would do nothing else. So where others of the loop are wgmma's,
-// one that has too few rows for it is done the other way round.
-void offer_transposes(Round& r, const Launch& launch) {
+// one that has too few rows for it is done the other way round. `cheaper`: all of a loop's, where that takes less time;
+// asked before what follows from their layouts.
+void offer_transposes(Round& r, const Launch& launch, const analysis::Uniformity& uniformity, bool cheaper) {
   walk(launch.body, [&](const Stmt& s) {
     const auto* loop = s.as<For>();
     if (!loop) return;
     std::vector<const GemmUse*> others;
-    bool any = false;
+    bool any = false, all = true;
     for (const GemmUse& g : r.uses.gemms) {
       if (std::ranges::none_of(loop->body, [&](const Stmt& x) { return x->id == g.stmt->id; })) continue;
       any = any || g.choice.wgmma;
+      all = all && g.transposed &&
+            plan::is_cheaper_turned(r.p, *g.stmt.as<Gemm>(), uniformity.executing_set(g.stmt).count(), r.target);
       if (g.transposed && !r.found.transposed.contains(g.stmt->id)) others.push_back(&g);
     }
-    for (const GemmUse* g : any ? others : std::vector<const GemmUse*>{}) {
+    for (const GemmUse* g : (cheaper ? all : any) ? others : std::vector<const GemmUse*>{}) {
       const auto [rows, columns, k] = extents_of(*g->stmt.as<Gemm>());
-      if (!is_free(r, g->c, accumulator_of(*g->transposed, rows, columns))) continue;
+      if (!is_free(r, g->c, accumulator_of(*g->transposed, rows, columns), !cheaper)) continue;
       r.found.transposed.insert(g->stmt->id), r.found.is_new = true;
     }
   });
@@ -197,11 +201,12 @@ Placement place_fragments(const TileProgram& program, const Launch& launch, cons
   while (true) {
     found.is_new = false;
     Round round{program, target, fragment_uses(program, launch, uniformity, target, found), found};
+    if (!found.is_new) offer_transposes(round, launch, uniformity, true);
     if (found.is_new) continue;
     choose_layouts(round.uses.classes);
     check_follows(round), check_covers(round), check_reshaped(round), check_sizes(round), check_copies(round),
         check_gemms(round);
-    if (!found.is_new) offer_transposes(round, launch);
+    if (!found.is_new) offer_transposes(round, launch, uniformity, false);
     if (found.is_new) continue;
     Placement out = placement_of(round);
     Team team;

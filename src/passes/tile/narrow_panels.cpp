@@ -4,12 +4,14 @@
 #include "analysis/tma.h"
 #include "analysis/uniformity.h"
 #include "analysis/warp_grid.h"
+#include "ir/extent.h"
 #include "ir/number_statements.h"
 #include "ir/operators.h"
 #include "ir/program.h"
 #include "ir/rewrite.h"
 #include "passes/threads/gemm_choice.h"
 #include "passes/threads/shared_layout.h"
+#include "plan/price.h"
 
 namespace tilewright::passes {
 
@@ -40,8 +42,8 @@ int64_t columns_of_b(const TileProgram& p, const Gemm& n, const analysis::Thread
 }
 
 // As wgmma does them: where others of their loop are wgmma's, those with too few rows the other way round
-// (placement.cpp).
-std::map<StmtId, Gemm> gemms_of(const Launch& launch, const analysis::Uniformity& uniformity) {
+// (placement.cpp); `turned`: and where none is.
+std::map<StmtId, Gemm> gemms_of(const Launch& launch, const analysis::Uniformity& uniformity, bool turned) {
   std::map<StmtId, Gemm> out;
   walk(launch.body, [&](const Stmt& s) {
     if (const auto* n = s.as<Gemm>()) out.emplace(s->id, *n);
@@ -52,7 +54,7 @@ std::map<StmtId, Gemm> gemms_of(const Launch& launch, const analysis::Uniformity
     const auto divides = [&](const Stmt& x) {
       return x.as<Gemm>() && warpgroups_of(*x.as<Gemm>(), uniformity.executing_set(x));
     };
-    if (std::ranges::none_of(loop->body, divides)) return;
+    if (!turned && std::ranges::none_of(loop->body, divides)) return;
     for (const Stmt& x : loop->body)
       if (x.as<Gemm>() && !x.as<Gemm>()->is_sparse() && !divides(x)) out.at(x->id) = transpose_of(*x.as<Gemm>());
   });
@@ -72,36 +74,49 @@ void leave_rows(TileProgram& program) {
 
 int64_t row_bytes(const Buffer& b) { return constant_int(b.shape.back()).value_or(0) * b.type.bits / 8; }
 
+void narrow(TileProgram& program, size_t number, bool turned) {
+  Launch& launch = program.launches[number];
+  number_statements(launch);
+  const analysis::Uniformity uniformity(program, launch);
+  const std::map<StmtId, Gemm> gemms = gemms_of(launch, uniformity, turned);
+  std::set<BufferId> brought;  // from global memory; what threads write is made of no boxes
+  walk(launch.body, [&](const Stmt& s) {
+    const auto* copy = s.as<Copy>();
+    if (copy && program.buffer(copy->from.buffer).space == Space::Global) brought.insert(copy->to.buffer);
+  });
+  walk(launch.body, [&](const Stmt& s) {
+    const auto found = gemms.find(s->id);
+    if (found == gemms.end()) return;
+    const Gemm* n = &found->second;
+    const int64_t bytes = columns_of_b(program, *n, uniformity.executing_set(s));
+    Buffer& b = program.buffers[n->b.buffer.index];
+    int64_t span = panel_span(program, n->b.buffer);
+    if (bytes == 0 || span == 0) return;
+    if (bytes == row_bytes(b) && bytes > kWidestPanel && b.panel == 0 && brought.contains(n->b.buffer)) {
+      b.panel = kWidestPanel;
+      return;
+    }
+    if (bytes % span == 0) return;
+    while (span > 32 && bytes % span != 0) span /= 2;
+    if (bytes % span == 0) b.panel = span;
+  });
+}
+
 }  // namespace
 
 void narrow_panels(TileProgram& program, const target::GpuTarget& target) {
   if (!target.has.wgmma) return;
   leave_rows(program);
-  for (Launch& launch : program.launches) {
-    number_statements(launch);
-    const analysis::Uniformity uniformity(program, launch);
-    const std::map<StmtId, Gemm> gemms = gemms_of(launch, uniformity);
-    std::set<BufferId> brought;  // from global memory; what threads write is made of no boxes
-    walk(launch.body, [&](const Stmt& s) {
-      const auto* copy = s.as<Copy>();
-      if (copy && program.buffer(copy->from.buffer).space == Space::Global) brought.insert(copy->to.buffer);
-    });
-    walk(launch.body, [&](const Stmt& s) {
-      const auto found = gemms.find(s->id);
-      if (found == gemms.end()) return;
-      const Gemm* n = &found->second;
-      const int64_t bytes = columns_of_b(program, *n, uniformity.executing_set(s));
-      Buffer& b = program.buffers[n->b.buffer.index];
-      int64_t span = panel_span(program, n->b.buffer);
-      if (bytes == 0 || span == 0) return;
-      if (bytes == row_bytes(b) && bytes > kWidestPanel && b.panel == 0 && brought.contains(n->b.buffer)) {
-        b.panel = kWidestPanel;
-        return;
-      }
-      if (bytes % span == 0) return;
-      while (span > 32 && bytes % span != 0) span /= 2;
-      if (bytes % span == 0) b.panel = span;
-    });
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    // Where loops multiply the other way round, panels are those of that.
+    TileProgram turned = program;
+    narrow(turned, i, true);
+    const bool any =
+        !plan::turned_products(turned, turned.launches[i], turned.launches[i].thread_count(), target).empty();
+    if (any)
+      program = std::move(turned);
+    else
+      narrow(program, i, false);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "passes/threads/collectives.h"
 #include "passes/threads/fragment_box.h"
 #include "passes/threads/gemm_choice.h"
+#include "passes/tile/pad_tiles.h"
 #include "target/mma.h"
 
 namespace tilewright::passes {
@@ -275,8 +276,9 @@ class Padder {
 
 }  // namespace
 
-TileProgram pad_rows(TileProgram program) {
-  for (Launch& launch : program.launches) Padder(program, launch).run();
+TileProgram pad_rows(TileProgram program, const target::GpuTarget& target) {
+  for (size_t i = 0; i < program.launches.size(); ++i)
+    if (!will_have_wgmma(program, i, target)) Padder(program, program.launches[i]).run();
   return program;
 }
 

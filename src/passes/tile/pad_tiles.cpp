@@ -15,6 +15,7 @@
 #include "ir/rewrite.h"
 #include "passes/threads/gemm_choice.h"
 #include "passes/tile/narrow_panels.h"
+#include "plan/decide.h"
 #include "plan/price.h"
 
 namespace tilewright::passes {
@@ -25,8 +26,7 @@ namespace {
 
 constexpr int64_t kColumns = 8;               // of wgmma's accumulators, in multiples (PTX ISA, wgmma.mma_async)
 constexpr int64_t kPanels[] = {128, 64, 32};  // bytes of a row that an instruction reads whole
-constexpr int64_t kFewStages = 2;
-constexpr int64_t kRoomOfResults = 16384;  // bytes, of each warpgroup: in chunks (plan/decide.cpp)
+constexpr int64_t kRoomOfResults = 16384;     // bytes, of each warpgroup: in chunks (plan/decide.cpp)
 
 struct Side {
   BufferId tile;
@@ -214,32 +214,34 @@ class Growth {
 // What a launch is with other tiles.
 struct Trial {
   TileProgram program;
-  double clocks = 0;         // of its products
-  bool by_wgmma = true;      // all of them
-  int64_t stages_bytes = 0;  // of a stage of its loops
+  double clocks = 0;        // of its products
+  bool by_wgmma = true;     // all of them
+  bool is_turned = false;   // by it the other way round
+  int64_t stage_bytes = 0;  // of a stage of its loops
 };
 
 class TilePadder {
  public:
-  TilePadder(TileProgram& p, size_t number, const target::GpuTarget& target)
+  TilePadder(const TileProgram& p, size_t number, const target::GpuTarget& target)
       : p_(p), number_(number), launch_(p.launches[number]), target_(target) {}
 
-  void run() {
-    if (launch_.threads.size() != 1 || launch_.threads[0] % target::kWarpgroupThreads != 0) return;
+  // The program with the launch's tiles as they are best, or as they are.
+  std::optional<Trial> run() const {
+    if (launch_.threads.size() != 1 || launch_.threads[0] % target::kWarpgroupThreads != 0) return std::nullopt;
     const auto product = the_product();
-    if (!product) return;
-    const auto as_is = tried(p_);
-    if (!as_is || as_is->by_wgmma) return;
+    if (!product) return std::nullopt;
+    auto as_is = tried(p_);
+    if (as_is.by_wgmma && !as_is.is_turned) return as_is;
     const GemmExtents e = extents_of(*product);
     std::optional<Trial> best;
     for (const int64_t rows : rows_for(e.rows))
       for (const int64_t columns : columns_for(*product, e.columns)) {
         if (rows == e.rows && columns == e.columns) continue;
         auto trial = padded(e, rows, columns);
-        if (trial && trial->by_wgmma && trial->clocks < (best ? *best : *as_is).clocks && fits(*trial, *as_is))
+        if (trial && trial->by_wgmma && trial->clocks < (best ? *best : as_is).clocks && fits(*trial, as_is))
           best = std::move(trial);
       }
-    if (best) p_ = std::move(best->program);
+    return best ? best : as_is;
   }
 
  private:
@@ -307,16 +309,16 @@ class TilePadder {
       if (c && growth.grown().contains(c->to.buffer) && program.buffer(c->to.buffer).space == Space::Shared)
         comes = comes && analysis::ring_misfit(program, *c).empty();
     });
-    return comes ? tried(std::move(program)) : std::nullopt;
+    return comes ? std::optional(tried(std::move(program))) : std::nullopt;
   }
-  // None: a product has neither instruction.
-  std::optional<Trial> tried(TileProgram program) const {
+  Trial tried(TileProgram program) const {
     Trial out{std::move(program)};
     TileProgram scratch = out.program;
     narrow_panels(scratch, target_);
     Launch& launch = scratch.launches[number_];
     number_statements(launch);
     const analysis::Uniformity uniformity(scratch, launch);
+    const std::set<const Gemm*> turned = plan::turned_products(scratch, launch, launch.thread_count(), target_);
     walk(launch.body, [&](const Stmt& s) {
       const auto* g = s.as<Gemm>();
       if (!g) return;
@@ -324,34 +326,35 @@ class TilePadder {
                             .c_in_registers = true,
                             .a_in_registers = scratch.buffer(g->a.buffer).space == Space::Fragment,
                             .min_blocks = launch.min_blocks,
-                            .no_wgmma = ""};
-      out.by_wgmma = out.by_wgmma && choose_gemm(scratch, *g, place, target_).wgmma;
-      const auto [rows, columns, k] = extents_of(*g);
-      out.clocks += plan::clocks_of(scratch, *g, {rows, columns, k}, place.threads.count(), target_).together();
+                            .no_wgmma = "",
+                            .may_transpose = turned.contains(g)};
+      const GemmChoice choice = choose_gemm(scratch, *g, place, target_);
+      out.by_wgmma = out.by_wgmma && choice.wgmma;
+      out.is_turned = out.is_turned || choice.transposed;
+      const Gemm by = choice.transposed ? transpose_of(*g) : *g;
+      const auto [rows, columns, k] = extents_of(by);
+      out.clocks += plan::clocks_of(scratch, by, {rows, columns, k}, place.threads.count(), target_).together();
     });
     std::set<BufferId> seen;
     walk(launch.body, [&](const Stmt& s) {
       const auto* c = s.as<Copy>();
       if (c && scratch.buffer(c->from.buffer).space == Space::Global &&
           scratch.buffer(c->to.buffer).space == Space::Shared && seen.insert(c->to.buffer).second)
-        out.stages_bytes += bytes_on_chip(scratch.buffer(c->to.buffer));
+        out.stage_bytes += bytes_on_chip(scratch.buffer(c->to.buffer));
     });
     return out;
   }
-  // Whether there is room for as many stages as there are now, of those that the program asks for.
+  // Whether rings have as many slots as they would have now, of those without which turns wait.
   bool fits(const Trial& after, const Trial& before) const {
-    int64_t stages = kFewStages;
-    walk(launch_.body, [&](const Stmt& s) {
-      if (const auto* loop = s.as<For>(); loop && loop->kind == LoopKind::Pipelined)
-        stages = std::max<int64_t>(stages, loop->stages);
-    });
     const int64_t room =
         target_.shared_bytes_of_blocks(std::max<int64_t>(launch_.min_blocks, 1)) - groups() * kRoomOfResults;
-    const auto slots = [&](const Trial& t) { return std::min(stages, room / std::max<int64_t>(t.stages_bytes, 1)); };
+    const auto slots = [&](const Trial& t) {
+      return std::min(plan::kEnoughSlots, room / std::max<int64_t>(t.stage_bytes, 1));
+    };
     return slots(after) >= slots(before);
   }
 
-  TileProgram& p_;
+  const TileProgram& p_;
   const size_t number_;
   const Launch& launch_;
   const target::GpuTarget& target_;
@@ -360,7 +363,14 @@ class TilePadder {
 }  // namespace
 
 void pad_tiles(TileProgram& program, const target::GpuTarget& target) {
-  for (size_t i = 0; i < program.launches.size(); ++i) TilePadder(program, i, target).run();
+  for (size_t i = 0; i < program.launches.size(); ++i)
+    if (auto best = TilePadder(program, i, target).run()) program = std::move(best->program);
+}
+
+bool will_have_wgmma(const TileProgram& program, size_t launch, const target::GpuTarget& target) {
+  if (!target.has.wgmma) return false;
+  const auto best = TilePadder(program, launch, target).run();
+  return best && best->by_wgmma;
 }
 
 }  // namespace tilewright::passes
