@@ -141,10 +141,10 @@ class Stager {
     }
     return std::nullopt;
   }
-  // All of it, or its first rows and columns.
-  static bool is_first_of(const Region& r, const Buffer& b) {
+  // All of it, or its first rows and columns: more than what threads would bring for nothing.
+  bool is_first_of(const Region& r, const Buffer& b) const {
     return is_whole(r, b) || (b.rank() == 2 && constant_int(r.min[0]) == 0 && constant_int(r.min[1]) == 0 &&
-                              constant_int(r.extent[0]) && constant_int(r.extent[1]));
+                              2 * bytes_in(r, p_) > bytes_on_chip(b));
   }
   bool can_stage(const Copy& c) {
     const size_t buffers = p_.buffers.size(), known = made_.size();
