@@ -29,3 +29,23 @@ def test_operators_are_there_for_all_threads():
     pytest.importorskip("torch")
     done = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_operators_that_come_while_one_is_defined_are_defined(monkeypatch):
+    from tilewright.ops import operators
+
+    made, waiting = [], []
+
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def define(self):
+            if self.name == "first":
+                waiting.append(Named("second"))  # as by a thread that imports more of the package
+            made.append(self.name)
+
+    waiting.append(Named("first"))
+    monkeypatch.setattr(operators, "_undefined", waiting)
+    operators._define_all()
+    assert made == ["first", "second"] and not waiting

@@ -97,9 +97,9 @@ _defining = threading.Lock()
 def _define_all():
     if _undefined:
         with _defining:  # other threads wait until the last one is defined
-            while _undefined:
-                _undefined[-1].define()
-                _undefined.pop()
+            while _undefined:  # threads that import more add them at the end
+                _undefined[0].define()
+                del _undefined[0]
     return True
 
 
