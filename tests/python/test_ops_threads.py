@@ -1,4 +1,5 @@
 """First calls of tilewright.ops by several threads at once: in a process of its own, for operators are defined once."""
+import os
 import subprocess
 import sys
 
@@ -27,7 +28,8 @@ assert not failed, failed
 
 def test_operators_are_there_for_all_threads():
     pytest.importorskip("torch")
-    done = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run([sys.executable, "-c", FIRST_CALLS], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
